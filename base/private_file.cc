@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "base/own_user.h"
+
 namespace splitnic::base {
 
 Result<UniqueFd> create_private_file(const std::string& path) {
@@ -19,7 +21,7 @@ Result<UniqueFd> create_private_file(const std::string& path) {
   struct stat found {};
   if (::fstat(fd.get(), &found) != 0) return Error::from_errno(path, errno);
   if (!S_ISREG(found.st_mode)) return fd;
-  if (found.st_uid != ::geteuid()) {
+  if (found.st_uid != own_user()) {
     return Error(path + " belongs to another user: remove it, or give another path", EPERM);
   }
   if (::fchmod(fd.get(), kOwnerOnly) != 0 || ::ftruncate(fd.get(), 0) != 0) {
@@ -28,6 +30,6 @@ Result<UniqueFd> create_private_file(const std::string& path) {
   return fd;
 }
 
-bool is_trusted_owner(std::uint32_t user) { return user == 0 || user == ::geteuid(); }
+bool is_trusted_owner(std::uint32_t user) { return user == 0 || user == own_user(); }
 
 }  // namespace splitnic::base

@@ -22,10 +22,13 @@ set(SPLITNIC_LIBRARY_BATCH 1 CACHE STRING "Library sources per compiler run; mor
 # which headers there are (CCACHE_DEPEND), and does not run the preprocessor before each compilation.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  set(ccache_settings CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
+    # Clones share what is compiled. A precompiled header of clang names the files of its clone, so clang's are not shared.
+    list(APPEND ccache_settings CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1)
   endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER env ${ccache_settings} ${CCACHE_PROGRAM})
 endif()
 
 # lld links a test program in a fraction of the time of GNU ld; LTO of gcc stays with GNU ld and its plugin.
@@ -81,7 +84,8 @@ if(SPLITNIC_SANITIZE)
     target_compile_options(splitnic_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()
 endif()
-# What guides libFuzzer is in the libraries only: it would make the tests' own code, which is not optimised, half as fast.
+# What guides libFuzzer is only in the libraries that its targets drive. It would make the tests' own code, which is not
+# optimised, half as fast.
 set(splitnic_library_options)
 if(SPLITNIC_FUZZ)
   set(splitnic_library_options -fsanitize=fuzzer-no-link)
@@ -97,7 +101,7 @@ endif()
 # headers and batches of sources hide a missing include.
 set(splitnic_common_headers
   <algorithm> <array> <bit> <cerrno> <chrono> <cstddef> <cstdint> <cstring> <deque> <functional> <map> <memory>
-  <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp> ${CMAKE_SOURCE_DIR}/cmake/formatting.h)
+  <optional> <span> <string> <string_view> <utility> <vector> <boost/system/result.hpp> <cmake/formatting.h>)
 
 # splitnic_precompiled_header(NAME HEADERS headers... [OPTIONS options...]): a library whose precompiled header others
 # take with REUSE_FROM. They must be compiled with the same options.
@@ -111,14 +115,15 @@ endfunction()
 splitnic_precompiled_header(splitnic_headers HEADERS ${splitnic_common_headers} OPTIONS ${splitnic_library_options})
 
 # Where programs are optimised when they are linked, each program compiles its libraries once more. A library that is
-# OFF_DATA_PATH, with no code that runs per frame or cell, is compiled once, for all programs.
+# OFF_DATA_PATH, with no code that runs per frame or cell, is compiled once, for all programs. No fuzz target drives one.
 set(splitnic_cold_headers splitnic_headers)
 set(splitnic_cold_options)
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  set(splitnic_cold_headers splitnic_headers_off_data_path)
   set(splitnic_cold_options -O2 -fno-lto)
-  splitnic_precompiled_header(${splitnic_cold_headers} HEADERS ${splitnic_common_headers}
-                              OPTIONS ${splitnic_library_options} ${splitnic_cold_options})
+endif()
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION OR SPLITNIC_FUZZ)
+  set(splitnic_cold_headers splitnic_headers_off_data_path)
+  splitnic_precompiled_header(${splitnic_cold_headers} HEADERS ${splitnic_common_headers} OPTIONS ${splitnic_cold_options})
 endif()
 
 # splitnic_batches(NAME SIZE): the compiler takes SIZE sources of a target in one run.
@@ -126,6 +131,19 @@ function(splitnic_batches name size)
   if(size GREATER 1)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
   endif()
+endfunction()
+
+# How the sources of a library, or of a program that is no test, are compiled.
+function(splitnic_compile name)
+  target_compile_options(${name} PRIVATE ${splitnic_library_options})
+  target_precompile_headers(${name} REUSE_FROM splitnic_headers)
+  splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
+endfunction()
+
+function(splitnic_compile_off_data_path name)
+  target_compile_options(${name} PRIVATE ${splitnic_cold_options})
+  target_precompile_headers(${name} REUSE_FROM ${splitnic_cold_headers})
+  splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
 # splitnic_library(NAME [OFF_DATA_PATH] [DEPENDS libs...] [EXCLUDE patterns...]): every .cc of this folder (and of its
@@ -139,14 +157,11 @@ function(splitnic_library name)
   endforeach()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC splitnic_flags ${arg_DEPENDS})
-  target_compile_options(${name} PRIVATE ${splitnic_library_options})
   if(arg_OFF_DATA_PATH)
-    target_compile_options(${name} PRIVATE ${splitnic_cold_options})
-    target_precompile_headers(${name} REUSE_FROM ${splitnic_cold_headers})
+    splitnic_compile_off_data_path(${name})
   else()
-    target_precompile_headers(${name} REUSE_FROM splitnic_headers)
+    splitnic_compile(${name})
   endif()
-  splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
 # splitnic_tests(NAME FOLDER [NO_RECURSE] [OPTIMIZED] [COST seconds] [DEPENDS libs...] [DEFINITIONS definitions...]

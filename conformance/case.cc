@@ -6,44 +6,28 @@
 
 namespace splitnic::conformance {
 
+std::vector<std::string> Case::clauses() const {
+  std::vector<std::string> all;
+  for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = clause.find(',', at);
+    all.push_back(clause.substr(at, end - at));
+  }
+  return all;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto* group : {&link_cases,
-                      &flit_cases,
-                      &lane_cases,
-                      &lane_fault_cases,
-                      &cell_cases,
-                      &transport_cases,
-                      &loss_cases,
-                      &connection_cases,
-                      &message_cases,
-                      &pool_cases,
-                      &data_cases,
-                      &frame_cases,
-                      &variant_cases,
-                      &cfg_cases,
-                      &nic_cases,
-                      &key_cases,
-                      &host_link_cases,
-                      &host_connection_cases,
-                      &host_frame_cases,
-                      &host_variant_cases,
-                      &host_cfg_cases,
-                      &host_key_cases,
-                      &state_cases,
-                      &host_state_cases,
-                      &path_link_cases,
-                      &path_cell_cases,
-                      &path_name_cases,
-                      &path_load_cases,
-                      &path_partition_cases,
-                      &manager_sweep_cases,
-                      &manager_table_cases,
-                      &manager_reply_cases,
-                      &manager_standby_cases,
-                      &agent_route_cases,
-                      &agent_drop_cases,
-                      &agent_table_cases}) {
+  for (auto* group :
+       {&link_cases,          &flit_cases,          &lane_cases,          &lane_fault_cases,
+        &cell_cases,          &transport_cases,     &loss_cases,          &repair_cases,
+        &connection_cases,    &agreement_cases,     &message_cases,       &pool_cases,
+        &data_cases,          &frame_cases,         &variant_cases,       &cfg_cases,
+        &nic_cases,           &key_cases,           &host_link_cases,     &host_connection_cases,
+        &host_frame_cases,    &host_variant_cases,  &host_cfg_cases,      &host_key_cases,
+        &state_cases,         &hostile_cases,       &host_state_cases,    &path_link_cases,
+        &path_cell_cases,     &path_name_cases,     &path_load_cases,     &path_partition_cases,
+        &manager_sweep_cases, &manager_table_cases, &manager_reply_cases, &manager_standby_cases,
+        &agent_route_cases,   &agent_drop_cases,    &agent_table_cases}) {
     auto some = group();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -30,7 +30,7 @@ enum class Profiles : std::uint8_t {
 
 struct Case {
   std::string id{};           // group.name
-  std::string clause{};       // of the specification
+  std::string clause{};       // of the specification: see clauses()
   std::string description{};  // one sentence
   Links links = Links::kAny;
   Profiles profiles = Profiles::kAny;
@@ -43,6 +43,9 @@ struct Case {
   std::function<void(Subnet& subnet)> run_as_subnet{};  // none: not against a manager
 
   std::string group() const { return id.substr(0, id.find('.')); }
+  // Those of `clause`, which are apart by commas: the case would fail if one of them was broken.
+  // The first one is its subject.
+  std::vector<std::string> clauses() const;
   bool is_for(Role role) const {
     switch (role) {
       case Role::kHost:
@@ -119,7 +122,9 @@ std::vector<Case> lane_fault_cases();
 std::vector<Case> cell_cases();
 std::vector<Case> transport_cases();
 std::vector<Case> loss_cases();
+std::vector<Case> repair_cases();
 std::vector<Case> connection_cases();
+std::vector<Case> agreement_cases();
 std::vector<Case> message_cases();
 std::vector<Case> pool_cases();
 std::vector<Case> data_cases();
@@ -128,6 +133,7 @@ std::vector<Case> cfg_cases();
 std::vector<Case> nic_cases();
 std::vector<Case> key_cases();
 std::vector<Case> state_cases();
+std::vector<Case> hostile_cases();
 
 // Cases of the host as the target.
 std::vector<Case> host_link_cases();

@@ -58,6 +58,7 @@ struct Terms {
   // Of INIT: the lanes, and in the full profile the blocks of each data lane that are granted.
   std::uint16_t lanes = 0x800F;
   std::uint32_t granted_blocks = 4096;
+  std::uint32_t receive_buffer_bytes = 4 << 20;
   std::uint32_t idata_form_in = 0;  // connect::IdataForm, of writes into our pools
   bool selects_flows = false;       // by the contexts of our pools
 };
@@ -74,6 +75,7 @@ struct Channel {
   fabric::Psn expected_psn{};
   fabric::Lcn expected_lcn{};
   std::uint16_t expected_csn = 0;
+  bool asked_for_ack = false;   // the last cell had flag A
   fabric::Op op{};              // of the packet that has begun
   std::uint32_t completed = 0;  // packets, 24 bits
   ByteVector partial;
@@ -211,6 +213,7 @@ class End {
 
   Terms terms;
   bool acknowledges = true;
+  std::uint16_t receive_credits = 64;  // of ACKs
   bool replies_to_probes = true;
   bool replies_to_requests = true;
   bool replies_to_flushes = true;

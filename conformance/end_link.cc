@@ -10,7 +10,6 @@ using fabric::Init;
 using fabric::InitStep;
 
 constexpr std::uint32_t kProgramVersion = 0x00010000;
-constexpr std::uint32_t kReceiveBuffer = 4 << 20;
 constexpr int kRepliesMax = 100;  // a case ends in time, whatever the target sends
 constexpr base::Duration kCaseMin = std::chrono::seconds(30);
 
@@ -45,7 +44,7 @@ Init End::init(InitStep step) {
     init.initial_credit = terms.granted_blocks;
   }
   init.port = config_.port;
-  init.receive_buffer_bytes = kReceiveBuffer;
+  init.receive_buffer_bytes = terms.receive_buffer_bytes;
   init.eui64 = config_.eui64;
   init.instance = instance_;
   init.peer_instance = target_instance_;

@@ -168,8 +168,11 @@ void End::take_request(unsigned channel, const CellView& view) {
   c.packet.cell_payload_max = std::max(c.packet.cell_payload_max, view.payload.size());
   ++c.expected_lcn;
   ++c.expected_csn;
-  if (!fabric::is_last(h.pos)) return;
-  finish_packet(channel, view);
+  c.asked_for_ack = (h.flags & fabric::kFlagAckRequest) != 0;
+  if (fabric::is_last(h.pos)) return finish_packet(channel, view);
+  if (c.asked_for_ack && acknowledges && c.service == fabric::Service::kRc) {
+    send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
+  }
 }
 
 void End::finish_packet(unsigned channel, const CellView& view) {

@@ -49,7 +49,7 @@ bool End::check_filler(base::Bytes filler) {
   return rule(filler.size() < fabric::kFlitHeaderBytes || is_zero(filler), "filler of zeros");
 }
 
-// [P-CELL-12] [P-GEN-4] [P-CELL-18]
+// [P-CELL-12] [P-CELL-15] [P-GEN-4] [P-CELL-18]
 bool End::check_cell(base::Bytes bytes, const CellView& view) {
   const MacHeader& h = view.header;
   const auto end =
@@ -57,6 +57,8 @@ bool End::check_cell(base::Bytes bytes, const CellView& view) {
   const std::size_t pad = h.flags & fabric::kFlagPadMask;
   return rule(!is_linked_ || (h.dlid == lid_ && h.slid == target_lid_),
               "cells with the link addresses of both ends") &&
+         rule(fabric::match(h.partition, fabric::kDefaultPartition),
+              "cells of the partition of both ends") &&
          rule(bytes[kReservedAt] == std::byte{0} && bytes[kReservedToo] == std::byte{0},
               "reserved bits of 0 in cells") &&
          rule(view.payload.empty() || is_zero(bytes.subspan(end, pad)), "pad bytes of 0");
@@ -71,7 +73,7 @@ bool End::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
               "MGMT with the identities of both ends");
 }
 
-// [P-CH-7] [P-CH-8] [P-CH-19] [P-CELL-5] [P-CELL-6] [P-RC-12]
+// [P-CH-7] [P-CH-8] [P-CH-19] [P-CELL-5] [P-CELL-6] [P-RC-12] [P-UC-1]
 bool End::check_request(unsigned channel, const CellView& view) {
   const Channel& c = channels_[channel];
   const MacHeader& h = view.header;
@@ -80,6 +82,7 @@ bool End::check_request(unsigned channel, const CellView& view) {
   const bool is_full =
       fabric::is_last(h.pos) ? bytes <= c.mcp && (bytes > 0 || h.csn == 0) : bytes == c.mcp;
   return rule(h.service == c.service, "cells of the service of their queue pair") &&
+         rule(c.service == Service::kRc || h.lcn == fabric::Lcn(), "LCN 0 in cells of UC") &&
          rule(channel == (is_write ? data() : 0) || (!is_write && c.service == Service::kUc),
               "Sends on channel 0 and RDMA writes on the channel of data") &&
          rule(h.csn == 0 || h.op == c.op, "one operation per packet") &&

@@ -78,7 +78,7 @@ fabric::AckExt End::ack_of(unsigned channel) const {
   const Channel& c = channels_.at(channel);
   fabric::AckExt ack;
   ack.msn = c.completed;
-  ack.receive_credits = 64;
+  ack.receive_credits = receive_credits;
   ack.selective = true;
   ack.cumulative = c.expected_lcn - 1U;
   return ack;

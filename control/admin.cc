@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/endian.h"
 #include "control/admin.pb.h"
+#include "lan_bridge/frame/frame_copies.h"
 
 namespace splitnic::control {
 namespace {
@@ -82,6 +83,13 @@ std::string encode(const Request& request) {
     case Command::kTopology:
       out.mutable_topology()->set_form(request.what);
       break;
+    case Command::kCapture:
+      out.mutable_capture()->set_interface(request.interface);
+      out.mutable_capture()->set_snap(request.count);
+      break;
+    case Command::kEndCapture:
+      out.mutable_end_capture();
+      break;
   }
   return with_length(out.SerializeAsString());
 }
@@ -150,6 +158,15 @@ std::optional<Request> decode_request(std::string_view bytes) {
     case admin::Request::kTopology:
       request.command = Command::kTopology;
       request.what = in.topology().form();
+      return request;
+    case admin::Request::kCapture:
+      request.command = Command::kCapture;
+      request.interface = in.capture().interface();
+      request.count = in.capture().snap();
+      if (request.count == 0 || request.count > lan::FrameCopies::kSnapMax) return std::nullopt;
+      return request;
+    case admin::Request::kEndCapture:
+      request.command = Command::kEndCapture;
       return request;
     case admin::Request::COMMAND_NOT_SET:
       break;

@@ -5,9 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+namespace splitnic::lan {
+class FrameCapture;
+}
 
 namespace splitnic::control {
 
@@ -28,6 +33,8 @@ enum class Command : std::uint8_t {
   kNic,
   kMonitor,
   kTopology,
+  kCapture,
+  kEndCapture,
 };
 
 struct Request {
@@ -36,8 +43,11 @@ struct Request {
   std::string what;          // set: "mac", "mtu", "filter", "link"; nic: nic_request.h;
                              // topology: fabric_map.h
   std::string value;         // set, nic; evict: the name of the host
-  std::uint32_t count = 0;   // ping: 1..kPingCountMax; monitor: 0..kPastEventsMax
-  std::string interface {};  // nic: the host's; empty: whichever it has
+  std::uint32_t count = 0;   // ping: 1..kPingCountMax; monitor: 0..kPastEventsMax;
+                             // capture: 1..kSnapMax, bytes of a frame
+  std::string interface {};  // nic, capture: the host's; empty: whichever it has
+  // capture: where the frames go; inside of the program only.
+  std::shared_ptr<lan::FrameCapture> frames{};
   friend bool operator==(const Request&, const Request&) = default;
 };
 

@@ -25,7 +25,27 @@ std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& d
 void add_config_file(CLI::App& app) {
   app.set_config("--config", "", "Read options from FILE: the same names, TOML")->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.config_formatter(make_toml_config());
+  app.config_formatter(make_toml_config(app));
+}
+
+GivenOptions given_options(const CLI::App& app) {
+  GivenOptions given;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option == app.get_config_ptr()) {
+      if (option->count() > 0) given.config_path = option->results().back();
+    } else if (option->count() > 0 && option->results() != std::vector<std::string>{"false"}) {
+      given.values[option->get_single_name()] = option->results();
+    }
+  }
+  return given;
+}
+
+// The error begins with the name of its option.
+std::string with_place(const CLI::App& app, const std::string& error) {
+  const std::size_t end = error.find_first_of(": ");
+  if (!error.starts_with("--") || end == std::string::npos) return error;
+  const auto at = place_in_config(app, error.substr(2, end - 2));
+  return at ? "in the configuration file, " + error_at(*at, error).text() : error;
 }
 
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv) {

@@ -19,6 +19,10 @@ namespace splitnic::control {
 std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& description);
 // Adds --config FILE: the same names as on the command line, in TOML. The command line wins.
 void add_config_file(CLI::App& app);
+// Returns what the last call of run_parser() has found.
+GivenOptions given_options(const CLI::App& app);
+// Returns the error of an option with its place in the configuration file, if it is from there.
+std::string with_place(const CLI::App& app, const std::string& error);
 // Returns nothing if the program may continue.
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv);
 
@@ -29,8 +33,12 @@ ParseOutcome<Options> parse_options(CLI::App& app, int argc, const char* const* 
                                     Check&& check) {
   if (auto refusal = run_parser(app, argc, argv)) return *std::move(refusal);
   base::Result<Options> options = check();
-  if (!options) return refuse(kExitUsage, app.get_name(), options.error().text());
-  return *std::move(options);
+  if (!options) {
+    return refuse(kExitUsage, app.get_name(), with_place(app, options.error().text()));
+  }
+  ParseOutcome<Options> outcome = *std::move(options);
+  outcome.given = given_options(app);
+  return outcome;
 }
 
 // Adds an option that may repeat. Each use takes exactly one value.

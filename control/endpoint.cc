@@ -1,4 +1,7 @@
 // Endpoints of values.h.
+#include <algorithm>
+#include <utility>
+
 #include "base/host_port.h"
 #include "base/parse_number.h"
 #include "control/values.h"
@@ -10,6 +13,11 @@ constexpr std::size_t kHostNameMax = 253;
 constexpr std::uint16_t kPortMax = 65535;
 constexpr const char* kEndpointForm =
     "udp://ADDRESS:PORT, udp://[V6ADDRESS]:PORT or shm://NAME (PORT 1 to 65535)";
+constexpr const char* kUnitForm =
+    "udp://ADDRESS:PORT, udp://[V6ADDRESS]:PORT or shm://NAME (PORT 1 to 65535; udp:// and PORT "
+    "may be left out)";
+constexpr std::string_view kUdp = "udp://";
+constexpr std::string_view kShm = "shm://";
 
 base::Error bad_endpoint(const std::string& text) {
   return base::Error("'" + text + "' is not " + kEndpointForm);
@@ -51,6 +59,29 @@ base::Result<Endpoint> parse_udp(const std::string& text, std::string_view rest)
   return endpoint;
 }
 
+// The part behind the last colon may be a port, or belong to the address: fd00::7:7471.
+bool is_ambiguous(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  return base::parse_number<std::uint16_t>(address.substr(colon + 1), 0, kPortMax) &&
+         parse_ip(address.substr(0, colon));
+}
+
+// Returns HOST:PORT, with brackets and with the port of an I/O unit where there is none.
+base::Result<std::string> with_port(const std::string& text, std::string_view rest) {
+  const std::string port = ":" + std::to_string(kUnitPort);
+  const std::string typed(rest);
+  const auto colons = std::ranges::count(rest, ':');
+  const bool is_v6 = colons > 1 && !rest.starts_with('[');
+  if (is_v6 && is_ambiguous(rest)) {
+    const auto colon = typed.rfind(':');
+    return base::Error("'" + text + "' can be read in two ways: [" + typed + "], or [" +
+                       typed.substr(0, colon) + "]" + typed.substr(colon) + ": give the brackets");
+  }
+  std::string out = is_v6 ? "[" + typed + "]" : typed;
+  if (is_v6 || (colons == 0 && !rest.empty()) || rest.ends_with(']')) out += port;
+  return {boost::system::in_place_value, std::move(out)};
+}
+
 }  // namespace
 
 base::Result<Endpoint> Endpoint::of_queue(std::uint32_t queue) const {
@@ -77,9 +108,18 @@ std::string Endpoint::udp_text() const {
   return (is_bracketed ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
+base::Result<Endpoint> parse_unit_endpoint(const std::string& text) {
+  if (text.starts_with(kShm)) return parse_endpoint(text);
+  const std::string_view rest =
+      std::string_view(text).substr(text.starts_with(kUdp) ? kUdp.size() : 0);
+  const auto place = with_port(text, rest);
+  if (!place) return place.error();
+  auto endpoint = parse_udp(text, *place);
+  if (!endpoint) return base::Error("'" + text + "' is not " + kUnitForm);
+  return endpoint;
+}
+
 base::Result<Endpoint> parse_endpoint(const std::string& text) {
-  constexpr std::string_view kUdp = "udp://";
-  constexpr std::string_view kShm = "shm://";
   const std::string_view whole = text;
   if (whole.starts_with(kUdp)) return parse_udp(text, whole.substr(kUdp.size()));
   if (!whole.starts_with(kShm)) return bad_endpoint(text);

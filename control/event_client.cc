@@ -1,116 +1,31 @@
 #include "control/event_client.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 #include <utility>
 
-#include "control/admin.h"
-#include "control/client.h"
-#include "control/unix_socket.h"
-
 namespace splitnic::control {
-namespace {
 
-namespace asio = boost::asio;
-using ErrorCode = boost::system::error_code;
+EventClient::EventClient(std::unique_ptr<StreamClient> stream) : stream_(std::move(stream)) {}
+EventClient::~EventClient() = default;
 
-}  // namespace
-
-class EventClient::Impl : public std::enable_shared_from_this<EventClient::Impl> {
- public:
-  Impl(asio::io_context& io, std::string path, Handlers handlers)
-      : path_(std::move(path)), socket_(io), handlers_(std::move(handlers)) {}
-
-  base::Status open(std::uint32_t past) {
-    const auto endpoint = unix_endpoint(path_);
-    if (!endpoint) return endpoint.error();
-    if (const ErrorCode error = connect_to_listener(socket_, *endpoint); error) {
-      return unreachable(path_, error);
-    }
-    Request request;
-    request.command = Command::kMonitor;
-    request.count = past;
-    bytes_ = encode(request);
-    asio::async_write(socket_, asio::buffer(bytes_),
-                      [self = shared_from_this()](ErrorCode error, std::size_t) {
-                        if (error) return self->on_error(error);
-                        self->read_length();
-                      });
-    return {};
-  }
-  void close() {
-    is_closed_ = true;
-    ErrorCode ignored;
-    socket_.close(ignored);
-  }
-
- private:
-  void read_length() {
-    if (is_closed_) return;
-    bytes_.resize(kLengthBytes);
-    asio::async_read(socket_, asio::buffer(bytes_),
-                     [self = shared_from_this()](ErrorCode error, std::size_t) {
-                       if (error) return self->on_error(error);
-                       self->read_message(decode_length(self->bytes_));
-                     });
-  }
-  void read_message(std::size_t length) {
-    if (length > kReplyBytesMax) return end(base::Error("a message on " + path_ + " is too long"));
-    bytes_.resize(length);
-    asio::async_read(socket_, asio::buffer(bytes_),
-                     [self = shared_from_this()](ErrorCode error, std::size_t) {
-                       if (error) return self->on_error(error);
-                       self->on_message();
-                       self->read_length();
-                     });
-  }
-  void on_message() {
-    const auto malformed = [&] {
-      end(base::Error("a message on " + path_ + " is malformed: another version?"));
-    };
-    if (is_closed_) return;
-    if (!is_begun_) {
-      const auto reply = decode_reply(bytes_);
-      if (!reply) return malformed();
-      if (reply->status != ReplyStatus::kOk) return end(base::Error(reply->text));
-      is_begun_ = true;
-      return;
-    }
-    auto events = decode_events(bytes_);
-    if (!events) return malformed();
-    handlers_.on_events(*std::move(events));
-  }
-  void on_error(const ErrorCode& error) {
-    end(error == asio::error::eof
-            ? base::Error("the program at " + path_ + " ended")
-            : base::Error::from_errno("reading events from " + path_, error.value()));
-  }
-  void end(base::Error why) {
-    if (std::exchange(is_closed_, true)) return;
-    close();
-    handlers_.on_end(std::move(why));
-  }
-
-  const std::string path_;
-  asio::local::stream_protocol::socket socket_;
-  const Handlers handlers_;
-  std::string bytes_;
-  bool is_begun_ = false;
-  bool is_closed_ = false;
-};
-
-EventClient::EventClient(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-EventClient::~EventClient() { impl_->close(); }
-
-base::Result<std::unique_ptr<EventClient>> EventClient::open(asio::io_context& io,
+base::Result<std::unique_ptr<EventClient>> EventClient::open(boost::asio::io_context& io,
                                                              const std::string& path,
                                                              std::uint32_t past,
                                                              Handlers handlers) {
-  auto impl = std::make_shared<Impl>(io, path, std::move(handlers));
-  if (auto opened = impl->open(past); !opened) return opened.error();
-  return std::unique_ptr<EventClient>(new EventClient(std::move(impl)));
+  Request request;
+  request.command = Command::kMonitor;
+  request.count = past;
+  auto stream = StreamClient::open(
+      io, path, request,
+      {.on_begin = {},
+       .on_message =
+           [on_events = std::move(handlers.on_events)](const std::string& bytes) {
+             auto events = decode_events(bytes);
+             if (events) on_events(*std::move(events));
+             return events.has_value();
+           },
+       .on_end = std::move(handlers.on_end)});
+  if (!stream) return stream.error();
+  return std::unique_ptr<EventClient>(new EventClient(*std::move(stream)));
 }
 
 }  // namespace splitnic::control

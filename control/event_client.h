@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "control/event_stream.h"
+#include "control/stream_client.h"
 
 namespace splitnic::control {
 
@@ -30,9 +31,8 @@ class EventClient {
   EventClient& operator=(const EventClient&) = delete;
 
  private:
-  class Impl;
-  explicit EventClient(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  explicit EventClient(std::unique_ptr<StreamClient> stream);
+  std::unique_ptr<StreamClient> stream_;
 };
 
 }  // namespace splitnic::control

@@ -1,9 +1,11 @@
 // The result of reading a command line: options, or what to print and the exit status.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace splitnic::control {
 
@@ -17,6 +19,13 @@ struct Refusal {
   std::string text;
 };
 
+// The options of the command line and the configuration file: the values of each that was given, by
+// its name without hyphens. A flag that is false is not given.
+struct GivenOptions {
+  std::map<std::string, std::vector<std::string>> values{};
+  std::string config_path{};  // of --config; "": none
+};
+
 template <typename Options>
 struct ParseOutcome {
   ParseOutcome(Options parsed) : options(std::move(parsed)) {}
@@ -24,6 +33,7 @@ struct ParseOutcome {
   std::optional<Options> options;  // none: print `text`, exit with `exit_code`
   int exit_code = kExitOk;
   std::string text;
+  GivenOptions given{};  // with options
 };
 
 // "PROGRAM: why", one line.

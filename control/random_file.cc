@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/endian.h"
+#include "base/own_user.h"
 
 namespace splitnic::control {
 namespace {
@@ -40,7 +41,7 @@ base::Result<RandomBytes> read_file(int fd, const std::string& name) {
   struct stat found {};
   RandomBytes bytes{};
   if (::fstat(fd, &found) != 0) return base::Error::from_errno("looking at " + name, errno);
-  const bool is_ours = S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
+  const bool is_ours = S_ISREG(found.st_mode) && found.st_uid == base::own_user() &&
                        (found.st_mode & (S_IRWXG | S_IRWXO)) == 0 &&
                        found.st_size == static_cast<off_t>(bytes.size());
   if (!is_ours) {

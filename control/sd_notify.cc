@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -65,6 +66,15 @@ bool has_service_manager() { return std::getenv("NOTIFY_SOCKET") != nullptr; }
 
 void notify_ready() { notify_environment("READY=1"); }
 void notify_stopping() { notify_environment("STOPPING=1"); }
+void notify_status(std::string_view text) { notify_environment("STATUS=" + std::string(text)); }
+
+// The time distinguishes the READY=1 that follows from an earlier one.
+void notify_reloading() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto us = static_cast<std::int64_t>(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
+  notify_environment("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us));
+}
 void notify_alive() { notify_environment("WATCHDOG=1"); }
 
 std::optional<base::Duration> watchdog_interval() {

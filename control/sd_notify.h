@@ -1,5 +1,6 @@
-// Notifies the service manager, if there is one, that the program is ready, alive or stopping: a
-// datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)).
+// Notifies the service manager, if there is one, that the program is ready, alive, reading its
+// settings again or stopping, and what its state is in words: a datagram to the socket that
+// NOTIFY_SOCKET names (sd_notify(3)).
 #pragma once
 
 #include <optional>
@@ -18,6 +19,10 @@ base::Status notify(const std::string& socket, std::string_view state, int fd = 
 // Send to $NOTIFY_SOCKET. A failure is one log line.
 void notify_ready();
 void notify_stopping();
+// The settings are read again, until notify_ready().
+void notify_reloading();
+// REQUIRES a text without newline.
+void notify_status(std::string_view text);
 void notify_alive();
 
 // Whoever started the program wants to hear of it, and starts it again when it fails.

@@ -1,13 +1,14 @@
 #include "control/served_client.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "base/own_user.h"
+#include "control/frame_stream.h"
 #include "control/nic_request.h"
 
 namespace splitnic::control {
@@ -24,10 +25,11 @@ bool is_of_trusted_user(Stream::socket& socket) {
   if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
     return false;
   }
-  return peer.uid == 0 || peer.uid == ::geteuid();
+  return peer.uid == 0 || peer.uid == base::own_user();
 }
 
-// Clients that are not trusted may use these; all others change something for the users.
+// Clients that are not trusted may use these; all others change something for the users, or show
+// their traffic.
 bool is_only_look(const Request& request) {
   switch (request.command) {
     case Command::kShow:
@@ -41,6 +43,8 @@ bool is_only_look(const Request& request) {
       const auto nic = parse_nic_request(request.what, request.value);
       return !nic || only_looks(nic->kind);  // one that is not valid is refused by the program
     }
+    case Command::kCapture:  // the traffic of the users
+    case Command::kEndCapture:
     case Command::kSet:
     case Command::kReload:
     case Command::kEvict:
@@ -82,7 +86,9 @@ void ServedClient::on_body() {
   if (!request) return send({ReplyStatus::kBadRequest, "the request is malformed"}, true);
   if (!is_trusted_ && !is_only_look(*request)) {
     return send({ReplyStatus::kRefused,
-                 "not permitted: only root and the user of the program may change anything"},
+                 request->command == Command::kCapture
+                     ? "not permitted: only root and the user of the program may capture frames"
+                     : "not permitted: only root and the user of the program may change anything"},
                 false);
   }
   if (const auto owner = owner_.lock()) {
@@ -105,10 +111,32 @@ void ServedClient::watch(base::EventLog& log, std::shared_ptr<Mailbox> mailbox,
     send_to_watcher(std::move(message));
   });
   send_to_watcher(encode(Reply{ReplyStatus::kOk, ""}));
-  // It sends nothing more: whatever comes is its end.
+  close_at_next_byte();
+}
+
+// It sends nothing more: whatever comes is its end.
+void ServedClient::close_at_next_byte() {
   in_.resize(1);
   asio::async_read(socket_, asio::buffer(in_),
                    [self = shared_from_this()](ErrorCode, std::size_t) { self->close(); });
+}
+
+void ServedClient::capture(std::shared_ptr<lan::FrameCapture> frames) {
+  const std::string interfaces = interface_list(frames->interfaces());
+  frames_ = std::make_shared<FrameFeed>(
+      socket_.get_executor(), std::move(frames),
+      [this](std::string message, bool is_last) { send_frames(std::move(message), is_last); });
+  send_frames(encode(Reply{ReplyStatus::kOk, interfaces}), false);
+  close_at_next_byte();
+}
+
+void ServedClient::send_frames(std::string message, bool is_last) {
+  out_ = std::move(message);
+  asio::async_write(socket_, asio::buffer(out_),
+                    [self = shared_from_this(), is_last](ErrorCode error, std::size_t) {
+                      if (error || is_last) return self->close();
+                      if (self->frames_) self->frames_->next();
+                    });
 }
 
 void ServedClient::send_to_watcher(std::string message) {
@@ -122,6 +150,7 @@ void ServedClient::send_to_watcher(std::string message) {
 
 void ServedClient::close() {
   feed_.reset();
+  frames_.reset();
   ErrorCode ignored;
   socket_.close(ignored);
   if (const auto owner = owner_.lock()) owner->on_closed(shared_from_this());

@@ -1,5 +1,6 @@
 // A client of the control socket: length, request, reply, and the next request; or, after the
-// request monitor, events until it closes. Thread: that of the io_context.
+// request monitor, events, and after capture, frames, until it closes. Thread: that of the
+// io_context.
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -9,6 +10,7 @@
 #include "base/event_log.h"
 #include "control/admin.h"
 #include "control/event_feed.h"
+#include "control/frame_feed.h"
 #include "control/mailbox.h"
 
 namespace splitnic::control {
@@ -19,7 +21,7 @@ class ServedClient;
 class ClientOwner {
  public:
   virtual ~ClientOwner() = default;
-  // The client waits for send() or watch().
+  // The client waits for send(), watch() or capture().
   virtual void on_request(const std::shared_ptr<ServedClient>& client, Request request) = 0;
   virtual void on_closed(const std::shared_ptr<ServedClient>& client) = 0;
 };
@@ -37,6 +39,11 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   // Replies, and from now on sends events, first the newest `past`. `log` outlives this object.
   void watch(base::EventLog& log, std::shared_ptr<Mailbox> mailbox, std::uint64_t past);
   bool is_watching() const { return feed_ != nullptr; }
+  // Replies with the names of the interfaces, and from now on sends the frames of the capture.
+  void capture(std::shared_ptr<lan::FrameCapture> frames);
+  bool is_capturing() const { return frames_ != nullptr; }
+  // Sends the frames that are there, and closes. REQUIRES is_capturing().
+  void end_capture() { frames_->end(); }
   void close();
 
  private:
@@ -44,6 +51,8 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   void on_length(std::size_t bytes);
   void on_body();
   void send_to_watcher(std::string message);
+  void send_frames(std::string message, bool is_last);
+  void close_at_next_byte();
 
   Socket socket_;
   const bool is_trusted_;
@@ -51,6 +60,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   std::string in_;
   std::string out_;
   std::shared_ptr<EventFeed> feed_;
+  std::shared_ptr<FrameFeed> frames_;
 };
 
 }  // namespace splitnic::control

@@ -13,6 +13,7 @@
 #include "control/mailbox.h"
 #include "control/served_client.h"
 #include "control/unix_socket.h"
+#include "lan_bridge/frame/frame_capture.h"
 
 namespace splitnic::control {
 namespace {
@@ -24,11 +25,12 @@ using ErrorCode = boost::system::error_code;
 constexpr std::chrono::milliseconds kAcceptRetry{100};
 
 // One reply to one request, from any thread. If it is destroyed without one, the client gets
-// kFailed.
+// kFailed. A capture that has begun continues from there.
 class PendingReply {
  public:
-  PendingReply(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<ServedClient> client)
-      : mailbox_(std::move(mailbox)), client_(std::move(client)) {}
+  PendingReply(std::shared_ptr<Mailbox> mailbox, std::weak_ptr<ServedClient> client,
+               std::shared_ptr<lan::FrameCapture> capture)
+      : mailbox_(std::move(mailbox)), client_(std::move(client)), capture_(std::move(capture)) {}
   ~PendingReply() { send(Reply{ReplyStatus::kFailed, "the program dropped the request"}); }
   PendingReply(const PendingReply&) = delete;
   PendingReply& operator=(const PendingReply&) = delete;
@@ -37,13 +39,17 @@ class PendingReply {
  private:
   std::shared_ptr<Mailbox> mailbox_;
   std::weak_ptr<ServedClient> client_;  // locked on the control thread only
+  std::shared_ptr<lan::FrameCapture> capture_;
   std::atomic<bool> is_sent_{false};
 };
 
 void PendingReply::send(Reply reply) {
   if (is_sent_.exchange(true)) return;
-  mailbox_->post([client = client_, reply = std::move(reply)] {
-    if (const auto to = client.lock()) to->send(reply, false);
+  mailbox_->post([client = client_, capture = std::move(capture_), reply = std::move(reply)] {
+    const auto to = client.lock();
+    if (!to) return;
+    if (capture != nullptr && reply.status == ReplyStatus::kOk) return to->capture(capture);
+    to->send(reply, false);
   });
 }
 
@@ -77,7 +83,16 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
 
   void on_request(const std::shared_ptr<ServedClient>& client, Request request) override {
     if (request.command == Command::kMonitor) return on_monitor(client, request.count);
-    auto pending = std::make_shared<PendingReply>(mailbox_, client);
+    if (request.command == Command::kEndCapture) return on_end_capture(client);
+    if (request.command == Command::kCapture) {
+      if (!capture_.expired()) {
+        return client->send(
+            {ReplyStatus::kRefused, "a capture runs already: splitnic capture stop ends it"},
+            false);
+      }
+      request.frames = begin_capture(request.count);
+    }
+    auto pending = std::make_shared<PendingReply>(mailbox_, client, request.frames);
     handler_(std::move(request), [pending](Reply reply) { pending->send(std::move(reply)); });
   }
   void on_closed(const std::shared_ptr<ServedClient>& client) override { clients_.erase(client); }
@@ -92,6 +107,22 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
     client->send({ReplyStatus::kRefused,
                   std::to_string(watching) + " clients watch this program already: end one"},
                  false);
+  }
+  // It exists as long as its client, or the request.
+  std::shared_ptr<lan::FrameCapture> begin_capture(std::uint32_t snap) {
+    const base::Duration to_wall_clock = std::chrono::system_clock::now().time_since_epoch() -
+                                         std::chrono::steady_clock::now().time_since_epoch();
+    auto capture = std::make_shared<lan::FrameCapture>(to_wall_clock, snap);
+    capture_ = capture;
+    return capture;
+  }
+  void on_end_capture(const std::shared_ptr<ServedClient>& client) {
+    const auto found = std::ranges::find_if(clients_, &ServedClient::is_capturing);
+    if (found == clients_.end()) {
+      return client->send({ReplyStatus::kRefused, "no capture runs here"}, false);
+    }
+    (*found)->end_capture();
+    client->send({ReplyStatus::kOk, ""}, false);
   }
   void accept() {
     acceptor_.async_accept([self = shared_from_this()](ErrorCode error, Stream::socket socket) {
@@ -122,6 +153,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   asio::steady_timer accept_timer_;
   SocketFile file_;
   std::set<std::shared_ptr<ServedClient>> clients_;
+  std::weak_ptr<lan::FrameCapture> capture_;  // the one that runs
 };
 
 base::Result<std::unique_ptr<Server>> Server::open(asio::io_context& io, const std::string& path,

@@ -1,11 +1,11 @@
 // The control socket: a Unix stream socket that takes one request at a time from each of a few
 // clients. Its owner may connect, and so may members of its group (unix_socket.h), to look: what
-// changes something (set, evict, reload) is refused unless the client is root or the user of this
-// program, by SO_PEERCRED [M-9]. A stale file is replaced
-// only if no program listens on it, and it is removed on stop if it is still the same file. A
-// malformed or oversized request gets the reply kBadRequest, and its client is closed. Thread:
-// open() before the io_context runs; everything else on the thread that runs it. Reply functions
-// may be called from any thread, also after the server is gone.
+// changes something (set, evict, reload), or shows traffic (capture), is refused unless the client
+// is root or the user of this program, by SO_PEERCRED [M-9]. A stale file is replaced only if no
+// program listens on it, and it is removed on stop if it is still the same file. A malformed or
+// oversized request gets the reply kBadRequest, and its client is closed. Thread: open() before the
+// io_context runs; everything else on the thread that runs it. Reply functions may be called from
+// any thread, also after the server is gone.
 #pragma once
 
 #include <memory>

@@ -3,11 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <istream>
 #include <iterator>
-#include <string>
+#include <map>
 #include <vector>
 
 #include "base/status.h"
-#include "control/toml.h"
 
 namespace splitnic::control {
 namespace {
@@ -42,34 +41,66 @@ base::Status add_values(CLI::ConfigItem& item, const TomlValue& value) {
   return {};
 }
 
-base::Result<Items> parse_items(const std::string& text) {
-  const auto parsed = parse_toml(text);
-  if (!parsed) return parsed.error();
-  Items found;
-  for (const TomlValue& value : parsed->inside) {
-    CLI::ConfigItem item;
-    item.name = value.name;
-    if (auto added = add_values(item, value); !added) return added.error();
-    if (!item.inputs.empty()) found.push_back(std::move(item));
-  }
-  return found;
-}
-
 class TomlConfig final : public CLI::Config {
  public:
+  explicit TomlConfig(const CLI::App& app) : app_(app) {}
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
 
   // CLI11 expects errors as its own exceptions; run_parser() makes them one line.
   Items from_config(std::istream& input) const override {
     auto parsed = parse_items(std::string(std::istreambuf_iterator<char>(input), {}));
-    if (parsed) return *std::move(parsed);
-    throw CLI::ConfigError("in the configuration file, " + parsed.error().text(),
-                           CLI::ExitCodes::ConfigError);
+    if (!parsed) {
+      throw CLI::ConfigError("in the configuration file, " + parsed.error().text(),
+                             CLI::ExitCodes::ConfigError);
+    }
+    return *std::move(parsed);
   }
+  std::optional<TomlPlace> place_of(const std::string& option) const {
+    const auto read = read_.find(option);
+    const CLI::Option* known = app_.get_option_no_throw("--" + option);
+    if (read == read_.end() || known == nullptr || known->results() != read->second.values) {
+      return std::nullopt;
+    }
+    return read->second.at;
+  }
+
+ private:
+  struct Read {
+    TomlPlace at;
+    std::vector<std::string> values;
+  };
+
+  base::Result<Items> parse_items(const std::string& text) const {
+    const auto parsed = parse_toml(text);
+    if (!parsed) return parsed.error();
+    Items found;
+    for (const TomlValue& value : parsed->inside) {
+      if (app_.get_option_no_throw("--" + value.name) == nullptr) {
+        return error_at(value.name_at,
+                        "'" + value.name + "' is not an option of " + app_.get_name());
+      }
+      CLI::ConfigItem item;
+      item.name = value.name;
+      if (auto added = add_values(item, value); !added) return added.error();
+      read_[item.name] = {value.name_at, item.inputs};
+      if (!item.inputs.empty()) found.push_back(std::move(item));
+    }
+    return found;
+  }
+
+  const CLI::App& app_;
+  mutable std::map<std::string, Read> read_;
 };
 
 }  // namespace
 
-std::shared_ptr<CLI::Config> make_toml_config() { return std::make_shared<TomlConfig>(); }
+std::shared_ptr<CLI::Config> make_toml_config(const CLI::App& app) {
+  return std::make_shared<TomlConfig>(app);
+}
+
+std::optional<TomlPlace> place_in_config(const CLI::App& app, const std::string& option) {
+  const auto config = std::dynamic_pointer_cast<TomlConfig>(app.get_config_formatter());
+  return config ? config->place_of(option) : std::nullopt;
+}
 
 }  // namespace splitnic::control

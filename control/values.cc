@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kInterfaceNameMax = 15;
 constexpr std::string_view kVia = "?via=";
+constexpr std::string_view kUdpScheme = "udp://";
+constexpr std::string_view kShmScheme = "shm://";
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -159,17 +161,22 @@ std::string PeerPlace::text() const {
 
 base::Result<PeerPlace> parse_peer_place(const std::string& text) {
   const std::size_t via = text.find(kVia);
-  const auto named = parse_endpoint(text.substr(0, via));
-  if (!named) return named.error();
-  if (via == std::string::npos) return PeerPlace{*named, ""};
-  if (!is_node_name(named->host) || (!named->is_shm() && named->port != 1)) {
+  if (via == std::string::npos) {
+    const auto at = parse_unit_endpoint(text);
+    return at ? base::Result<PeerPlace>(PeerPlace{*at, ""}) : at.error();
+  }
+  std::string node = text.substr(0, via);
+  const bool is_shm = node.starts_with(kShmScheme);
+  if (is_shm || node.starts_with(kUdpScheme)) node = node.substr(kUdpScheme.size());
+  if (!is_shm && node.ends_with(":1")) node.resize(node.size() - 2);
+  if (!is_node_name(node)) {
     return base::Error("'" + text + "' is not udp://UNIT:1" + std::string(kVia) +
                        "SWITCH:PORT with the name of a node in the topology");
   }
   const auto at =
-      parse_endpoint((named->is_shm() ? "shm://" : "udp://") + text.substr(via + kVia.size()));
+      parse_unit_endpoint((is_shm ? "shm://" : "udp://") + text.substr(via + kVia.size()));
   if (!at) return at.error();
-  return PeerPlace{*at, named->host};
+  return PeerPlace{*at, node};
 }
 
 base::Result<std::string> parse_tun(const std::string& text) {

@@ -37,9 +37,14 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 base::Result<Endpoint> parse_endpoint(const std::string& text);
+// The same, of an I/O unit or of what stands in its place: without a scheme it is udp://, without a
+// port it is kUnitPort, and then an IPv6 address needs no brackets.
+inline constexpr std::uint16_t kUnitPort = 7471;
+base::Result<Endpoint> parse_unit_endpoint(const std::string& text);
 
 // A peer: at an endpoint, or the node of this name behind the port of a switch there:
 // udp://NODE:1?via=SWITCH:PORT, shm://NODE?via=NAME, by port 1 of the node, which has no other.
+// What parse_unit_endpoint() lets out may be left out, and so may ":1".
 struct PeerPlace {
   Endpoint at;
   std::string node;          // "": there is no switch between

@@ -56,9 +56,9 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   peer.mac = control::mac_text(tap_->state().mac);
   const messaging::Connection* const connection = host_->connection();
   if (connection == nullptr) return;
-  peer.mode = control::mode_name(connection->mode());
-  peer.name = connection->peer_name();
-  peer.program = connection->peer_program();
+  peer.mode = control::mode_name(connection->first().mode());
+  peer.name = connection->first().peer_name();
+  peer.program = connection->first().peer_program();
   control::add_connection(s, *connection, peer);
 }
 
@@ -67,6 +67,10 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
   peer.since = now - host_->changed_at(unit);
   if (link.last_heard() != base::Time{}) peer.last_heard = now - link.last_heard();
   peer.last_error = host_->last_error(unit);
+  const std::string error = host_->send_error(unit);
+  if (!link.up() && peer.last_error.find(error) == std::string::npos) {
+    peer.last_error += (peer.last_error.empty() ? "" : "; ") + error;
+  }
   if (!link.up() && link.refusal() != fabric::InitReason::kNone) {
     peer.last_error = "the link is refused: " + std::string(fabric::name(link.refusal()));
   }
@@ -88,9 +92,11 @@ void Admin::add_host(control::Snapshot& s) const {
 }
 
 // Finds the unit by its number or by its text in --connect.
-control::Reply Admin::move(const std::string& to) {
+control::Reply Admin::move(const std::string& typed) {
+  const auto place = control::parse_peer_place(typed);
+  const std::string to = place ? place->text() : typed;
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
-    if (to != options_.units[i].text() && to != std::to_string(i + 1)) continue;
+    if (to != options_.units[i].text() && typed != std::to_string(i + 1)) continue;
     if (auto done = host_->move_to(i, clock_.now()); !done) {
       return {control::ReplyStatus::kRefused, done.error().text()};
     }
@@ -99,7 +105,7 @@ control::Reply Admin::move(const std::string& to) {
   std::string known;
   for (const UnitOptions& unit : options_.units) known += (known.empty() ? "" : ", ") + unit.text();
   return {control::ReplyStatus::kBadRequest,
-          "'" + to + "' is none of the I/O units of this host: " + known};
+          "'" + typed + "' is none of the I/O units of this host: " + known};
 }
 
 control::Reply Admin::set(const std::string& what, const std::string& value) {
@@ -131,10 +137,9 @@ void Admin::nic(const control::Request& request, control::ReplyFunction reply) {
   const auto parsed = control::parse_nic_request(request.what, request.value);
   if (!parsed) return reply({control::ReplyStatus::kBadRequest, parsed.error().text()});
   if (host_ == nullptr) return reply({control::ReplyStatus::kRefused, "not started yet"});
-  const std::string& own = options_.is_tap() ? options_.tap.interface : options_.tap.text;
+  const std::string& own = interface();
   if (!request.interface.empty() && request.interface != own) {
-    return reply({control::ReplyStatus::kRefused,
-                  "the interface of this program is " + own + ", not " + request.interface});
+    return reply({control::ReplyStatus::kRefused, other_interface(request.interface).text()});
   }
   NicRun::start(
       *parsed,
@@ -147,6 +152,17 @@ void Admin::nic(const control::Request& request, control::ReplyFunction reply) {
         });
       },
       std::move(reply));
+}
+
+base::Error Admin::other_interface(const std::string& name) const {
+  return base::Error("the interface of this program is " + interface() + ", not " + name);
+}
+
+base::Status Admin::begin_capture(lan::FrameCapture& capture, const std::string& interface) {
+  if (tap_ == nullptr) return base::Error("not started yet");
+  if (!interface.empty() && interface != this->interface()) return other_interface(interface);
+  tap_->copy_to(capture.add(this->interface()));
+  return {};
 }
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {

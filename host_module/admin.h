@@ -7,6 +7,7 @@
 #include "control/daemon/admin.h"
 #include "host_module/host.h"
 #include "host_module/options.h"
+#include "lan_bridge/ports/watched_port.h"
 
 namespace splitnic::host {
 
@@ -15,7 +16,7 @@ class Admin final : public control::Admin {
   Admin(const HostOptions& options, base::Clock& clock, VisitCounters visit_carriers)
       : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
   // Before this call the state is "connecting" and nothing can be set.
-  void attach(Host& host, lan::FramePort& tap) {
+  void attach(Host& host, lan::WatchedPort& tap) {
     host_ = &host;
     tap_ = &tap;
   }
@@ -25,17 +26,23 @@ class Admin final : public control::Admin {
   control::Reply set(const std::string& what, const std::string& value) override;
   void nic(const control::Request& request, control::ReplyFunction reply) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
+  base::Status begin_capture(lan::FrameCapture& capture, const std::string& interface) override;
+  // The name of the interface, or the text of --tap without one.
+  const std::string& interface() const {
+    return options_.is_tap() ? options_.tap.interface : options_.tap.text;
+  }
 
   void add_host(control::Snapshot& s) const;
   void add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const;
   void add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const;
   std::string state() const;
   std::string state_of(std::size_t unit) const;
-  control::Reply move(const std::string& to);
+  control::Reply move(const std::string& typed);
+  base::Error other_interface(const std::string& name) const;
 
   const HostOptions& options_;
   Host* host_ = nullptr;
-  lan::FramePort* tap_ = nullptr;
+  lan::WatchedPort* tap_ = nullptr;
 };
 
 }  // namespace splitnic::host

@@ -29,16 +29,21 @@ constexpr std::uint32_t kFrameHeadRoom = 64;
 // The interface, in the service manager's store of descriptors.
 const std::string kStoredTap = "tap";
 
+constexpr const char* kNoConfig =
+    "there is no configuration file: start splitnic-host with --config FILE";
+
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;  // one per queue
 
-std::function<lan::AddressLists()> lists_of(lan::TapPort& tap) {
+std::function<std::optional<lan::AddressLists>()> lists_of(lan::TapPort& tap) {
   return [&tap] { return tap.address_lists(); };
 }
 
 class HostDaemon final : public control::Daemon {
  public:
-  explicit HostDaemon(const HostOptions& options)
-      : Daemon("splitnic-host", options.common), options_(options) {
+  HostDaemon(const HostOptions& options, control::OptionsSource<HostOptions> source)
+      : Daemon("splitnic-host", options.common),
+        options_(options),
+        config_(std::move(source), {"failback"}) {
     add_worker();
     if (control::has_fd_store() && options.tap_fd < 0) {
       stored_tap_ = control::take_stored_fd(kStoredTap);
@@ -51,7 +56,11 @@ class HostDaemon final : public control::Daemon {
   base::Status open() override;
   std::string summary() const override;
   control::sandbox::Needs needs() const override;
+  control::ReloadHandler reload_handler() override {
+    return [this](const control::ReplyFunction& reply) { reload(reply); };
+  }
 
+  void reload(const control::ReplyFunction& reply);
   HostWorker& add_worker();
   base::Status open_lookups();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
@@ -62,6 +71,7 @@ class HostDaemon final : public control::Daemon {
   lan::TapOptions tap_options(std::uint32_t gso_bytes_max) const;
 
   const HostOptions& options_;
+  control::ConfigReload<HostOptions> config_;
   base::UniqueFd
       stored_tap_;  // that an earlier process of the service has left; none once it is used
   base::SystemClock clock_;
@@ -134,7 +144,25 @@ control::sandbox::Needs HostDaemon::needs() const {
   if (options_.common.keys.are_given()) {
     needs.folders.push_back({control::state_folder(), FileRight::kReplace});
   }
+  if (config_.has_file()) needs.read_again(config_.file());
   return needs;
+}
+
+void HostDaemon::reload(const control::ReplyFunction& reply) {
+  using Status = control::ReplyStatus;
+  if (!config_.has_file()) return reply(control::refuse_reload(Status::kRefused, kNoConfig));
+  const auto read = config_.read();
+  if (!read) return reply(control::refuse_reload(Status::kFailed, read.error().text()));
+  HostWorker* const first = workers_.front().get();
+  const bool is_posted = first->commands().post(
+      [first, failback = read->options.failback, text = control::text_of(read->changes), reply] {
+        first->set_failback(failback);
+        reply(control::accept_reload(text));
+      });
+  if (!is_posted) {
+    return reply(control::refuse_reload(Status::kFailed, "queue 0 is busy or stopping: try again"));
+  }
+  config_.take(*read);
 }
 
 base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max) {
@@ -205,6 +233,8 @@ lan::TapOptions HostDaemon::tap_options(std::uint32_t gso_bytes_max) const {
 
 }  // namespace
 
-int run(const HostOptions& options) { return HostDaemon(options).run(); }
+int run(const HostOptions& options, control::OptionsSource<HostOptions> source) {
+  return HostDaemon(options, std::move(source)).run();
+}
 
 }  // namespace splitnic::host

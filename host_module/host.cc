@@ -1,6 +1,7 @@
 #include "host_module/host.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/event.h"
@@ -16,6 +17,8 @@ constexpr base::Duration kRetryMax = 1s;
 // does not take it back.
 constexpr std::uint64_t kIdleFramesPerSecond = 10;
 constexpr std::uint32_t kIdleElements = 8;
+// As fabric::ConnectionManager reports it: the unit has ended the connection, which is no fault.
+constexpr std::string_view kPeerDisconnected = "the peer disconnected";
 
 }  // namespace
 
@@ -217,7 +220,8 @@ void Host::abandon(base::Time now) {
 // Cells of the old size no longer pass. The next connection uses smaller ones; frames in flight are
 // lost and counted.
 void Host::on_path_narrowed(fabric::Link& link) {
-  if (&link != link_ || connection_ == nullptr || connection_->cell_payload_max() <= link.mcp())
+  if (&link != link_ || connection_ == nullptr ||
+      connection_->first().cell_payload_max() <= link.mcp())
     return;
   on_pair_down(connection_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
                                          " bytes now: reconnecting with that size");
@@ -258,8 +262,9 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (has_connection_failed_) return;  // it ends for another reason already
   counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
   if (why != last_end_) {
-    base::log_warn({base::EventKind::kDisconnected, link_->peer_name()},
-                   follower_.label() + "the connection to the I/O unit ended: " + why);
+    const base::Topic topic{base::EventKind::kDisconnected, link_->peer_name()};
+    const std::string line = follower_.label() + "the connection to the I/O unit ended: " + why;
+    why == kPeerDisconnected ? base::log_info(topic, line) : base::log_warn(topic, line);
   }
   last_end_ = why;
   note_change(link_, why);

@@ -38,8 +38,11 @@ struct HostConfig {
   std::optional<std::uint32_t> mtu{};  // --mtu; none: the LAN's, until the user sets another
   // The addresses to announce on the LAN after ANNOUNCE; none: nothing is announced.
   std::function<std::vector<lan::LocalAddress>()> addresses{};
-  // Returns what the kernel lists for the interface; null: it has no lists.
-  std::function<lan::AddressLists()> lists{};
+  // Returns what the kernel lists for the interface, if it replies; null: it has no lists.
+  std::function<std::optional<lan::AddressLists>()> lists{};
+  // Returns the errno of sending to a unit, by its number, since it was heard last; 0: none. Null:
+  // it is not known.
+  std::function<int(std::size_t unit)> send_error{};
   // --idle-release: with less than kIdleFramesPerSecond over this time, memory of the pools and of
   // the ring is released to the machine. 0: never.
   base::Duration idle_release{};
@@ -129,6 +132,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // REQUIRES link_to(unit) != null.
   base::Time changed_at(std::size_t unit) const { return units_[unit].changed_at; }
   const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
+  // Why nothing reaches the unit, if the system knows; else "".
+  std::string send_error(std::size_t unit) const;
   // When it connects to the unit in use once more, if the link is up.
   std::optional<base::Time> next_attempt() const {
     if (connection_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
@@ -137,6 +142,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
   // Uses this unit from now on, until it is silent. An error: it cannot be used.
   base::Status move_to(std::size_t unit, base::Time now);
+  // As in HostConfig, from now on.
+  void set_failback(std::optional<base::Duration> failback) { choice_.set_failback(failback); }
   // This number of units are looked for at another address of their names from now on.
   void on_units_moved(std::size_t moves) { counters_.add(HostCounter::kAddresses, moves); }
   void visit_counters(const base::CounterVisitor& visitor) const;
@@ -149,7 +156,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   // fabric::ConnectionHandler
   void on_link_up(fabric::Link& link) override;
-  void on_link_down(fabric::Link& link, std::string_view why) override;
+  void on_link_down(fabric::Link& link, std::string_view reason) override;
   void on_path_narrowed(fabric::Link& link) override;
   fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                         const fabric::Mgmt& request, fabric::Mgmt& reply) override;
@@ -176,6 +183,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // host_units.cc
   // The link, or the connection over it, is as it is now because of `error`; "": it is well.
   void note_change(const fabric::Link* link, std::string_view error);
+  void report_link_down(const fabric::Link& link, const std::string& why) const;
   void choose_unit(base::Time now);
   void use_unit(std::size_t unit, base::Time now);
   void end_double(base::Time now);

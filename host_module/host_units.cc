@@ -3,11 +3,13 @@
 // may take to begin.
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
 #include "base/event.h"
 #include "base/log.h"
+#include "control/daemon/link_ends.h"
 #include "host_module/host.h"
 
 namespace splitnic::host {
@@ -141,17 +143,34 @@ void Host::on_link_up(fabric::Link& link) {
 
 // The pair stays for when the path is back. The interface shows that the cable is out. The flows of
 // an additional queue continue over others, so what it has not delivered must not follow later.
-void Host::on_link_down(fabric::Link& link, std::string_view why) {
-  base::log_warn(
-      {base::EventKind::kLinkDown, link.peer_name()},
-      follower_.label() + "the I/O unit " + link.peer_name() + " is gone: " + std::string(why));
-  note_change(&link, why);
+void Host::on_link_down(fabric::Link& link, std::string_view reason) {
   const auto unit = std::ranges::find(units_, &link, &Unit::link);
+  std::string why(reason);
+  if (reason == control::kHeardNothing && unit != units_.end()) {
+    const std::string error = send_error(static_cast<std::size_t>(unit - units_.begin()));
+    if (!error.empty()) why += "; " + error;
+  }
+  report_link_down(link, why);
+  note_change(&link, why);
   if (unit != units_.end()) unit->lost_at = now_;
   if (&link != link_) return;
   nic_.on_link_lost(now_);
-  if (follower_.is_additional() && connection_ != nullptr)
-    on_pair_down(connection_->first(), std::string(why));
+  if (follower_.is_additional() && connection_ != nullptr) on_pair_down(connection_->first(), why);
+}
+
+// A stop, of the unit or here, is no fault.
+void Host::report_link_down(const fabric::Link& link, const std::string& why) const {
+  const base::Topic topic{base::EventKind::kLinkDown, link.peer_name()};
+  const std::string unit = follower_.label() + "the I/O unit " + link.peer_name();
+  if (why == control::kPeerStopped) return base::log_info(topic, unit + " stopped");
+  if (why == control::kClosedHere) return base::log_debug(unit + " is left: closed here");
+  base::log_warn(topic, unit + " is gone: " + why);
+}
+
+std::string Host::send_error(std::size_t unit) const {
+  const int error = config_.send_error ? config_.send_error(unit) : 0;
+  if (error == 0) return "";
+  return "sending to it fails: " + std::generic_category().message(error);
 }
 
 }  // namespace splitnic::host

@@ -2,14 +2,19 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "control/identity.h"
 #include "host_module/daemon.h"
 
 int main(int argc, char** argv) {
-  const auto outcome = splitnic::host::parse(argc, argv);
+  // The name is not looked up again, which the sandbox would refuse.
+  const auto parse = [argc, argv, machine = splitnic::control::machine_name()] {
+    return splitnic::host::parse(argc, argv, machine);
+  };
+  const auto outcome = parse();
   if (!outcome.options) {
     std::fputs(outcome.text.c_str(), outcome.exit_code == 0 ? stdout : stderr);
     return outcome.exit_code;
   }
   splitnic::base::set_log_level(outcome.options->common.log_level);
-  return splitnic::host::run(*outcome.options);
+  return splitnic::host::run(*outcome.options, {outcome.given, parse});
 }

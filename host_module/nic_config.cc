@@ -72,7 +72,7 @@ void NicConfig::on_move() {
 
 void NicConfig::on_tap_state(base::Time now) {
   const lan::PortState before = std::exchange(sync_.wanted, tap_.state());
-  if (lists_) lists_at_ = {};  // promiscuous mode may be due to them
+  if (lists_ && sync_.wanted != before) lists_at_ = {};  // promiscuous mode may be due to them
   if (sync_.wanted.mac != before.mac) {
     report(base::EventKind::kMac, "the MAC address is " + control::mac_text(sync_.wanted.mac));
   }
@@ -85,7 +85,7 @@ void NicConfig::on_tap_state(base::Time now) {
     sync_.refused_mac.reset();
     sync_.mac_at = base::kNever;
   }
-  if (!sync_.wanted.promiscuous) sync_.is_promiscuous_refused = false;
+  if (!lists_) sync_.end_refusals();
   // Carrier cannot be set while the interface is down.
   if (sync_.wanted.admin_up && !before.admin_up) apply_carrier();
   pump(now);
@@ -199,8 +199,11 @@ bool NicConfig::follow_mtu() {
 }
 
 void NicConfig::read_lists(base::Time now) {
-  sync_.listed = lists_();
   lists_at_ = now + kListsInterval;
+  auto listed = lists_();
+  if (!listed) return;  // what was read last stays in force
+  sync_.listed = *std::move(listed);
+  sync_.end_refusals();
 }
 
 void NicConfig::take_lan_mtu(std::uint32_t mtu) {

@@ -32,8 +32,8 @@ class NicConfig {
     std::optional<std::uint32_t> mtu{};
     // An additional queue: queue 0 reports what the I/O unit refuses.
     bool is_additional = false;
-    // Returns what the kernel lists for the interface. Null: it has no lists.
-    std::function<lan::AddressLists()> lists{};
+    // Returns what the kernel lists for the interface, if it replies. Null: it has no lists.
+    std::function<std::optional<lan::AddressLists>()> lists{};
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
   // After the status busy nothing is requested for this time.
@@ -52,7 +52,7 @@ class NicConfig {
   // is back. The connection stays, so no EVENT follows.
   void on_link_lost(base::Time now);
   void on_link_back();
-  // The interface changed (netlink) or may have.
+  // The interface changed (netlink), or another one of its namespace.
   void on_tap_state(base::Time now);
   // Returns when pump() must be called at the latest.
   base::Time deadline() const;
@@ -95,6 +95,7 @@ class NicConfig {
   bool take_announce() { return std::exchange(is_announce_due_, false); }
 
   bool configured() const { return sync_.phase == SyncPhase::kConfigured; }
+  bool is_admin_up() const { return sync_.wanted.admin_up; }
   bool has_carrier() const { return has_carrier_; }  // the interface, as it was set last
   std::uint32_t lan_speed_mbps() const { return sync_.lan_speed_mbps; }  // 0: unknown
   bool is_lan_full_duplex() const { return sync_.is_lan_full_duplex; }
@@ -147,7 +148,7 @@ class NicConfig {
   lan::FramePort& tap_;
   NicSync sync_;
   const bool is_additional_;
-  const std::function<lan::AddressLists()> lists_;
+  const std::function<std::optional<lan::AddressLists>()> lists_;
   Slot slot_ = Slot::kFree;
   base::Time busy_until_{};
   bool is_follow_due_ = false;

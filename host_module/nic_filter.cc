@@ -89,6 +89,12 @@ base::Time NicSync::filter_deadline() const {
   return std::min(is_open ? filter_at : base::kNever, is_list_open ? listed_at : base::kNever);
 }
 
+void NicSync::end_refusals() {
+  if (listed.unicast.empty()) refused_listed.reset();
+  const bool has_listed = have_room(*this) && refused_listed != listed.unicast;
+  if (!is_promiscuous_wanted(has_listed)) is_promiscuous_refused = false;
+}
+
 // A unit that has refused promiscuous mode on a new connection has changed nothing: it needs no
 // request without it.
 bool is_filter_due(const NicSync& s, base::Time now) {

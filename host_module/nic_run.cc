@@ -189,7 +189,7 @@ void NicRun::send_next(Host& host) {
   if (steps_.empty()) return next_queue();
   const Step step = std::move(steps_.front());
   steps_.pop_front();
-  const auto sent = host.connection()->request(
+  const auto sent = host.connection()->first().request(
       step.code, step.data, [run = shared_from_this(), &host, step](const CfgReply& got) {
         run->on_reply(host, step, got);
       });

@@ -111,6 +111,9 @@ struct NicSync {
   bool requests_listed(base::Time now) const;
   bool is_promiscuous_wanted(bool has_listed) const;
   base::Time filter_deadline() const;
+  // A mode or list that was refused and is no longer wanted is reported again when it is wanted
+  // again. REQUIRES that `listed` is as new as `wanted`.
+  void end_refusals();
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;
   // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or

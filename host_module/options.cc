@@ -33,11 +33,10 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
-      "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME; through a fabric "
-      "switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; any: where a unit with a key "
-      "of --peer "
-      "announces itself; may repeat, up to 4, in "
-      "order of preference: the next one takes over when the one in use is silent",
+      "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be left out) or "
+      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; "
+      "any: where a unit with a key of --peer announces itself; may repeat, up to 4, in order of "
+      "preference: the next one takes over when the one in use is silent",
       "ADDR")
       ->required();
   app.add_option("--failback", into.failback,
@@ -159,6 +158,7 @@ base::Status check_units(const Arguments& typed, HostOptions& out) {
     return base::Error("--connect: at most " + std::to_string(kUnitsMax) + " I/O units");
   }
   for (const std::string& text : typed.connect) {
+    if (text == kAny) return base::Error("--connect any is for all units: give it alone");
     auto unit = check_connect(text);
     if (!unit) return unit.error();
     for (const UnitOptions& other : out.units) {

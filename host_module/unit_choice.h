@@ -22,6 +22,8 @@ class UnitChoice {
   UnitChoice(std::size_t units, std::optional<base::Duration> failback)
       : failback_(failback), units_(units) {}
 
+  void set_failback(std::optional<base::Duration> failback) { failback_ = failback; }
+
   // Whether the unit can be used, as often as is convenient: its link is up and it is heard.
   void set_usable(std::size_t unit, bool is_usable, base::Time now);
   // The unit in use refused the connection, or it never became usable for frames.

@@ -13,6 +13,7 @@ namespace splitnic::host {
 namespace {
 
 constexpr base::Duration kSilenceMax = std::chrono::seconds(3);
+constexpr base::Duration kSilenceRepeat = std::chrono::minutes(1);  // of what is reported of it
 
 fabric::AdapterLimits adapter_limits() {
   fabric::AdapterLimits limits;
@@ -28,7 +29,7 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
     : Worker(process, options.common, adapter_limits(), queue),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_carrier_counters(visitor); }),
+             [this](const base::CounterVisitor& visitor) { visit_below(visitor); }),
       ways_(options.units.size()),
       uplinks_(uplinks_to_units()) {}
 
@@ -137,14 +138,20 @@ base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,
 }
 
 void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
-                       std::function<lan::AddressLists()> lists) {
-  tap_ = std::move(port);
+                       std::function<std::optional<lan::AddressLists>()> lists) {
+  tap_ =
+      std::make_unique<lan::WatchedPort>(std::move(port), clock_, lan::WatchedPort::Reads::kSent);
   HostConfig config = host_config(queues);
   config.lists = std::move(lists);
   host_ = std::make_unique<Host>(config, adapter_, *tap_, random_);
   admin_.attach(*host_, *tap_);
   if (queue() > 0) return;
   for (std::size_t i = 0; i < ways_.size(); ++i) connect(i, clock_.now());
+}
+
+void HostWorker::visit_below(const base::CounterVisitor& visitor) const {
+  visit_carrier_counters(visitor);
+  if (tap_ != nullptr) tap_->watch_counters().visit(visitor);
 }
 
 void HostWorker::connect(std::size_t unit, base::Time now) {
@@ -180,6 +187,24 @@ void HostWorker::notify_followers(base::Time now) {
   updates_.step(now);
 }
 
+std::string HostWorker::status() const {
+  const std::size_t unit = host_->unit_in_use().value_or(0);
+  const std::string name = options_.units[unit].text();
+  const std::string& nic = options_.is_tap() ? options_.tap.interface : options_.tap.text;
+  const std::string end = !host_->nic().is_admin_up()  ? nic + " is set down"
+                          : host_->nic().has_carrier() ? nic + " up"
+                                                       : nic + " has no carrier";
+  if (host_->nic_up()) return "connected to " + name + ", " + end;
+  const std::string error = host_->link() == nullptr ? "" : host_->last_error(unit);
+  return "connecting to " + name + (error.empty() ? "" : ": " + error) + ", " + end;
+}
+
+void HostWorker::set_failback(std::optional<std::uint32_t> seconds) {
+  std::optional<base::Duration> failback;
+  if (seconds) failback = std::chrono::seconds(*seconds);
+  host_->set_failback(failback);
+}
+
 HostConfig HostWorker::host_config(std::uint32_t queues) const {
   HostConfig config;
   config.pair = pair_config(queues);
@@ -191,6 +216,12 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
   config.takes_lan_mac = queue() == 0 && options_.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options_.common.mtu;
   config.idle_release = std::chrono::seconds(options_.idle_release);
+  config.send_error = [this](std::size_t unit) {
+    const Way& way = ways_[unit];
+    const auto& carriers = carriers_.all();
+    if (way.port == nullptr || way.carrier >= carriers.size()) return 0;
+    return carriers[way.carrier].udp == nullptr ? 0 : carriers[way.carrier].udp->last_error();
+  };
   if (options_.is_tap() && queue() == 0) {
     config.addresses = [this] {
       if (tap_->is_elsewhere()) return std::vector<lan::LocalAddress>();
@@ -205,8 +236,8 @@ bool HostWorker::step(base::Time now) {
   if (uplinks_.follows_names()) follow_names(now);
   notify_followers(now);
   if (now >= silent_at_) {
-    silent_at_ = base::kNever;
-    warn_of_silence();
+    silent_at_ = now + kSilenceRepeat;
+    warn_of_silence(now);
   }
   return made_progress;
 }
@@ -224,34 +255,38 @@ void HostWorker::follow_names(base::Time now) {
   updates_.request(now);
 }
 
-// Nothing has been heard since the start; the attempts continue.
-void HostWorker::warn_of_silence() const {
+// Of each unit that does not reply; the attempts continue. Of an additional queue only if nothing
+// was ever heard.
+void HostWorker::warn_of_silence(base::Time now) const {
   for (std::size_t i = 0; i < ways_.size(); ++i) {
     const fabric::Link* const link = host_->link_to(i);
-    if (link == nullptr || link->peer_instance() != 0 || uplinks_.is_awaited(i)) {
-      continue;
-    }
-    if (link->refusal() == fabric::InitReason::kNone) warn_of_silence(ways_[i], *link);
+    if (link == nullptr || link->up() || uplinks_.is_awaited(i)) continue;
+    if (queue() > 0 && link->peer_instance() != 0) continue;
+    if (link->refusal() != fabric::InitReason::kNone) continue;
+    if (now >= host_->changed_at(i) + kSilenceMax) warn_of_silence(i, *link);
   }
 }
 
-void HostWorker::warn_of_silence(const Way& way, const fabric::Link& link) const {
+void HostWorker::warn_of_silence(std::size_t unit, const fabric::Link& link) const {
+  const Way& way = ways_[unit];
+  const std::string error = host_->send_error(unit);
+  const std::string no_reply =
+      "no reply from " + link.peer_name() + (error.empty() ? "" : " (" + error + ")");
   if (queue() > 0) {
-    base::log_warn("queue " + std::to_string(queue()) + ": no reply from " + link.peer_name() +
+    base::log_warn("queue " + std::to_string(queue()) + ": " + no_reply +
                    ", the other queues continue without it: do firewalls let this port pass?");
     return;
   }
   if (common_.keys.are_given() && !keyed_.are_agreed(way.neighbour)) {
     const bool is_direct = !way.address_of;
-    base::log_warn("no reply from " + link.peer_name() + ", still trying: is the " +
-                   (is_direct ? "I/O unit" : "switch") +
+    base::log_warn(no_reply + ", still trying: is the " + (is_direct ? "I/O unit" : "switch") +
                    " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
                    "key, and does its " +
                    (is_direct ? "--allow-key name our key" : "topology file have our key there") +
                    "? It is silent to keys that are not known there");
     return;
   }
-  base::log_warn("no reply from " + link.peer_name() +
+  base::log_warn(no_reply +
                  ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
                  "pass, and does its --allow, if it has one, name this machine?");
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,10 +34,13 @@ class HostWorker final : public control::Worker {
   // Takes its queue of the interface, as one of `queues`. Queue 0 begins to connect; the others do
   // when they hear of its state. REQUIRES that the uplinks are open. `lists` is as in HostConfig.
   void start(std::unique_ptr<lan::FramePort> port, std::uint32_t queues,
-             std::function<lan::AddressLists()> lists = {});
+             std::function<std::optional<lan::AddressLists>()> lists = {});
   // From now on these hear of each change of the state of this queue, which is queue 0. They
   // outlive its thread.
   void lead(const std::vector<HostWorker*>& followers);
+
+  // --failback, from now on; none: never. In its data thread. REQUIRES start().
+  void set_failback(std::optional<std::uint32_t> seconds);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
@@ -50,6 +54,7 @@ class HostWorker final : public control::Worker {
     return std::min({host_->deadline(), updates_.deadline(), uplinks_.deadline()});
   }
   std::uint64_t bytes_processed() const override { return host_->bytes_processed(); }
+  std::string status() const override;
   void begin_stop() override { host_->begin_stop(); }
   bool is_drained() const override { return host_->is_drained(); }
   void stop(base::Time now) override { host_->stop(now); }
@@ -77,10 +82,11 @@ class HostWorker final : public control::Worker {
   std::span<const fabric::session::PublicKey> key_of(std::size_t unit) const;
   base::Status check_route(const control::Carrier& carrier, const UnitOptions& unit) const;
   HostConfig host_config(std::uint32_t queues) const;
-  void warn_of_silence() const;
-  void warn_of_silence(const Way& way, const fabric::Link& link) const;
+  void warn_of_silence(base::Time now) const;
+  void warn_of_silence(std::size_t unit, const fabric::Link& link) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
+  void visit_below(const base::CounterVisitor& visitor) const;
   void follow(const QueueZero& state, const control::Uplinks::Endpoints& at);
   void follow_names(base::Time now);
 
@@ -88,7 +94,7 @@ class HostWorker final : public control::Worker {
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
   control::Uplinks uplinks_;
-  std::unique_ptr<lan::FramePort> tap_;
+  std::unique_ptr<lan::WatchedPort> tap_;
   std::unique_ptr<Host> host_;
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;

@@ -21,9 +21,9 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
   peer.state = host.connection().up() ? host.link().up() ? "up" : "down" : "connecting";
-  peer.mode = control::mode_name(host.connection().mode());
+  peer.mode = control::mode_name(host.connection().first().mode());
   if (host.nic().mac) peer.mac = control::mac_text(*host.nic().mac);
-  peer.program = host.connection().peer_program();
+  peer.program = host.connection().first().peer_program();
   peer.nic = nic.number();
   const base::Time heard = host.link().last_heard();
   if (heard != base::Time{}) peer.last_heard = now - heard;
@@ -92,6 +92,23 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string& pee
   if (found.size() == 1) return found.front();
   if (!found.empty()) return base::Error("there are several hosts: name one with --peer");
   return base::Error(peer.empty() ? "no host is attached" : "no host '" + peer + "' is attached");
+}
+
+// A NIC has the name of its interface, or its text in --lan.
+base::Status Admin::begin_capture(lan::FrameCapture& capture, const std::string& interface) {
+  if (lans_.empty()) return base::Error("not started yet");
+  std::string known;
+  bool is_found = false;
+  for (std::size_t i = 0; i < lans_.size(); ++i) {
+    const control::PortSpec& lan = options_.lan[i];
+    const std::string& name = lan.interface.empty() ? lan.text : lan.interface;
+    known += (known.empty() ? "" : ", ") + name;
+    if (!interface.empty() && interface != name && interface != lan.text) continue;
+    lans_[i]->copy_to(capture.add(name));
+    is_found = true;
+  }
+  if (is_found) return {};
+  return base::Error("'" + interface + "' is none of the NICs of this I/O unit: " + known);
 }
 
 base::Result<messaging::Connection*> Admin::connection_to_ping() {

@@ -3,12 +3,15 @@
 // thread.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 
 #include "control/daemon/admin.h"
 #include "iou_module/admission.h"
 #include "iou_module/iou.h"
 #include "iou_module/options.h"
+#include "lan_bridge/ports/watched_port.h"
 
 namespace splitnic::iou {
 
@@ -21,7 +24,10 @@ class Admin final : public control::Admin {
         options_(options),
         admission_(admission) {}
   // Before this call the state is "connecting" and there is nothing to show.
-  void attach(Iou& unit) { unit_ = &unit; }
+  void attach(Iou& unit, std::span<const std::unique_ptr<lan::WatchedPort>> lans = {}) {
+    unit_ = &unit;
+    lans_ = lans;
+  }
 
  private:
   control::Snapshot snapshot(control::SnapshotParts parts) const override;
@@ -33,10 +39,12 @@ class Admin final : public control::Admin {
   }
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Result<messaging::Connection*> connection_of(const std::string& peer) override;
+  base::Status begin_capture(lan::FrameCapture& capture, const std::string& interface) override;
 
   const IouOptions& options_;
   Admission& admission_;
   Iou* unit_ = nullptr;
+  std::span<const std::unique_ptr<lan::WatchedPort>> lans_;  // as options_.lan
 };
 
 }  // namespace splitnic::iou

@@ -35,12 +35,8 @@ void add_host(control::KnownPeer& row, const AttachedHost& host) {
 }  // namespace
 
 Admission::Admission(control::KeyedCarriers& keyed, base::Clock& clock,
-                     std::shared_ptr<const KnownHosts> known, HostRights others, OnRights on_rights)
-    : keyed_(keyed),
-      clock_(clock),
-      known_(std::move(known)),
-      others_(std::move(others)),
-      on_rights_(std::move(on_rights)) {
+                     std::shared_ptr<const KnownHosts> known, OnRights on_rights)
+    : keyed_(keyed), clock_(clock), known_(std::move(known)), on_rights_(std::move(on_rights)) {
   keyed_.set_may_be_at(
       [this](const PublicKey& key, const fabric::PeerAddress& at) { return may_be_at(key, at); });
 }
@@ -60,7 +56,10 @@ void Admission::replace(std::shared_ptr<const KnownHosts> known, base::Time now)
   const std::shared_ptr<const KnownHosts> before = std::exchange(known_, std::move(known));
   const HostChanges changes = changes_between(*before, *known_);
   // The unit still finds a host that is gone by what it was.
-  disconnect(changes.removed, "it is not in the hosts file any more", now);
+  disconnect(changes.removed,
+             known_->admits_others() ? "--allow-key has its key no more"
+                                     : "it is not in the hosts file any more",
+             now);
   for (const KnownHost* host : changes.removed) {
     if (host->key() != nullptr) to_disallow_.push_back(*host->key());
   }
@@ -230,26 +229,27 @@ bool Admission::is_where_it_may_be(const KnownHost& host) const {
   return !view || !view->endpoint || may_be_at(*host.key(), *view->endpoint);
 }
 
-std::optional<std::string> Admission::refusal_of(const fabric::Link& link) const {
+base::Status Admission::check_admission(const fabric::Link& link) const {
   const KnownHost* known = known_of(link);
   if (known == nullptr) {
-    if (known_->admits_others()) return std::nullopt;
-    return "this host is not in the hosts file of the I/O unit";
+    if (known_->admits_others()) return {};
+    return base::Error("this host is not in the hosts file of the I/O unit");
   }
-  if (known->rights.name.empty() || unit_ == nullptr) return std::nullopt;
+  if (known->rights.name.empty() || unit_ == nullptr) return {};
   const HostIdentity identity{id_of(link), link.peer_instance()};
   for (const AttachedHost* other : unit_->hosts()) {
     if (&other->link() == &link || !other->is_reachable()) continue;
     if (other->identity() == identity) continue;  // it comes by another path
     if (known_of(other->link()) != known) continue;
-    return "host " + known->rights.name + " is attached already, from " + other->link().peer_name();
+    return base::Error("host " + known->rights.name + " is attached already, from " +
+                       other->link().peer_name());
   }
-  return std::nullopt;
+  return {};
 }
 
 HostRights Admission::rights_of(const fabric::Link& link) const {
   const KnownHost* known = known_of(link);
-  return known == nullptr ? others_ : known->rights;
+  return known == nullptr ? known_->rights_of_others() : known->rights;
 }
 
 bool Admission::is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const {

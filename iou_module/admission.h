@@ -32,10 +32,9 @@ class Admission final : public AdmissionRule, public RightsSource {
   // The host at this link is attached and has other rights.
   using OnRights = std::function<void(const fabric::Link& link, const HostRights& rights)>;
 
-  // `keyed` and `clock` outlive this. `others` are the rights of hosts that are not known and may
-  // attach all the same, without a hosts file.
+  // `keyed` and `clock` outlive this.
   Admission(control::KeyedCarriers& keyed, base::Clock& clock,
-            std::shared_ptr<const KnownHosts> known, HostRights others, OnRights on_rights);
+            std::shared_ptr<const KnownHosts> known, OnRights on_rights);
 
   // -- before it serves --
   void set_known(std::shared_ptr<const KnownHosts> known) { known_ = std::move(known); }
@@ -62,8 +61,8 @@ class Admission final : public AdmissionRule, public RightsSource {
   base::Status evict(const std::string& name, base::Time now);
   control::KnownPeers peers() const;
 
-  // AdmissionRule: it is not known, or another process is attached as this host.
-  std::optional<std::string> refusal_of(const fabric::Link& link) const override;
+  // AdmissionRule: refused if it is not known, or another process is attached as this host.
+  base::Status check_admission(const fabric::Link& link) const override;
   // RightsSource
   HostId id_of(const fabric::Link& link) const override;
   HostRights rights_of(const fabric::Link& link) const override;
@@ -87,7 +86,6 @@ class Admission final : public AdmissionRule, public RightsSource {
   control::KeyedCarriers& keyed_;
   base::Clock& clock_;
   std::shared_ptr<const KnownHosts> known_;
-  const HostRights others_;
   const OnRights on_rights_;
   std::vector<fabric::ShmUnderlay*> shm_;
   struct Vouched {

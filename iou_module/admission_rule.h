@@ -1,9 +1,7 @@
 // Who may attach, as the I/O unit checks it for each CONNECT_REQ. Thread: the data thread.
 #pragma once
 
-#include <optional>
-#include <string>
-
+#include "base/status.h"
 #include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::iou {
@@ -11,8 +9,9 @@ namespace splitnic::iou {
 class AdmissionRule {
  public:
   virtual ~AdmissionRule() = default;
-  // Returns why the host at the other end of this link may not attach now, or nothing.
-  virtual std::optional<std::string> refusal_of(const fabric::Link& link) const = 0;
+  // Returns an error, with the reason for the host, if the host at the other end of this link may
+  // not attach now.
+  virtual base::Status check_admission(const fabric::Link& link) const = 0;
 };
 
 }  // namespace splitnic::iou

@@ -29,7 +29,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       charge_(&allowance_.memory_account()),
       tx_queue_(nic_, allowance_.vlans(), stats_.counters, config.frames_max),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
-        return connection_.request(code, data, std::move(done));
+        return connection_.first().request(code, data, std::move(done));
       }),
       connection_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
       made_(make_ring(config)) {}
@@ -46,7 +46,7 @@ fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::M
     const auto code = connection_.accept(id, link_, request, reply, now_);
     if (code != fabric::MgmtReject::kNoResources) return code;
   }
-  refusal_ = allowance_.memory_refusal();
+  refusal_ = allowance_.memory_error().text();
   reply.private_data = base::as_bytes(refusal_);
   return fabric::MgmtReject::kNoResources;
 }

@@ -72,7 +72,7 @@ class AttachedHost final : private messaging::PairOwner {
   // -- who it is, and what it may do --
   const HostIdentity& identity() const { return identity_; }
   const std::string& name() const {
-    return rights().name.empty() ? connection_.peer_name() : rights().name;
+    return rights().name.empty() ? connection_.first().peer_name() : rights().name;
   }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }

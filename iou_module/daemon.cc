@@ -1,7 +1,6 @@
 #include "iou_module/daemon.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
+#include "control/daemon/config_reload.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/mdns.h"
 #include "control/identity.h"
@@ -32,8 +32,11 @@ constexpr std::size_t kMemoryReserve = 8 << 20;
 
 class IouDaemon final : public control::Daemon {
  public:
-  explicit IouDaemon(const IouOptions& options)
-      : Daemon("splitnic-iou", options.common), options_(options), hosts_(options) {
+  IouDaemon(const IouOptions& options, control::OptionsSource<IouOptions> source)
+      : Daemon("splitnic-iou", options.common),
+        options_(options),
+        config_(std::move(source), {"allow", "allow-key", "grant"}),
+        hosts_(options) {
     base::hold_memory_reserve(kMemoryReserve);
     add_worker();
   }
@@ -44,11 +47,11 @@ class IouDaemon final : public control::Daemon {
   base::Status open() override;
   std::string summary() const override;
   control::sandbox::Needs needs() const override;
-  static void add_folders_of(const std::string& path, control::sandbox::Needs& to);
   bool changes_interfaces() const;
   control::ReloadHandler reload_handler() override {
-    return [this](const control::ReplyFunction& reply) { hosts_.reload(reply); };
+    return [this](const control::ReplyFunction& reply) { reload(reply); };
   }
+  void reload(const control::ReplyFunction& reply);
 
   void add_worker();
   std::uint32_t queues_of_endpoints() const;
@@ -61,6 +64,7 @@ class IouDaemon final : public control::Daemon {
   base::Status announce();
 
   const IouOptions& options_;
+  control::ConfigReload<IouOptions> config_;
   base::SystemClock clock_;
   HostsReload hosts_;
   HostsReload::Known known_hosts_;  // at the start; null without --hosts
@@ -142,23 +146,9 @@ control::sandbox::Needs IouDaemon::needs() const {
   if (options_.has_vouched_lids()) {  // it begins the sessions with the switch
     needs.folders.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
   }
-  if (!options_.hosts_path.empty()) add_folders_of(options_.hosts_path, needs);
+  if (!options_.hosts_path.empty()) needs.read_again(options_.hosts_path);
+  if (config_.has_file()) needs.read_again(config_.file());
   return needs;
-}
-
-// A file that replaces the present one is another inode, so the right is one of its folder. The
-// kernel looks at the folder of the file itself, but a symbolic link may point elsewhere later,
-// mostly below its own folder.
-void IouDaemon::add_folders_of(const std::string& path, control::sandbox::Needs& to) {
-  std::error_code error;
-  const std::filesystem::path file = std::filesystem::absolute(path, error);
-  const auto add = [&](const std::filesystem::path& folder) {
-    to.folders.push_back({folder.string(), control::sandbox::FileRight::kRead});
-  };
-  add(file.parent_path());
-  if (std::filesystem::is_symlink(file, error)) {
-    add(std::filesystem::weakly_canonical(file, error).parent_path());
-  }
 }
 
 // The send buffer of a NIC shrinks and grows with the number of its hosts (LanNic::share_output()).
@@ -170,6 +160,15 @@ bool IouDaemon::changes_interfaces() const {
     if (first.port(i).needs_privilege_to_share()) return true;
   }
   return false;
+}
+
+void IouDaemon::reload(const control::ReplyFunction& reply) {
+  if (!config_.has_file()) return static_cast<void>(hosts_.reload(reply));
+  const auto read = config_.read();
+  if (!read) {
+    return reply(control::refuse_reload(control::ReplyStatus::kFailed, read.error().text()));
+  }
+  if (hosts_.reload(reply, {&read->options, &read->changes})) config_.take(*read);
 }
 
 void IouDaemon::start_reloads() {
@@ -276,6 +275,8 @@ base::Status IouDaemon::listen(std::size_t queues) {
 
 }  // namespace
 
-int run(const IouOptions& options) { return IouDaemon(options).run(); }
+int run(const IouOptions& options, control::OptionsSource<IouOptions> source) {
+  return IouDaemon(options, std::move(source)).run();
+}
 
 }  // namespace splitnic::iou

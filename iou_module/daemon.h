@@ -1,11 +1,13 @@
 // The process of the I/O unit: what main() runs. docs/ARCHITECTURE.md
 #pragma once
 
+#include "control/daemon/config_reload.h"
 #include "iou_module/options.h"
 
 namespace splitnic::iou {
 
 // Runs until a stop is requested and returns the exit status. An error is one line on stderr.
-int run(const IouOptions& options);
+// `source` is where they are from.
+int run(const IouOptions& options, control::OptionsSource<IouOptions> source);
 
 }  // namespace splitnic::iou

@@ -1,5 +1,7 @@
 #include "iou_module/host_allowance.h"
 
+#include <string>
+
 #include "iou_module/host_memory.h"
 
 namespace splitnic::iou {
@@ -21,11 +23,14 @@ void HostAllowance::set_rights(HostRights rights) {
   limits_->meter.set_rights(rights_, unit_queues_);
 }
 
-std::string HostAllowance::memory_refusal() const {
-  if (memory_.refusals() == 0) return "the I/O unit is short of memory, or of table entries";
-  return "this host may use " + std::to_string(memory_.limit() >> 10) +
-         " KiB of the I/O unit's memory for a queue, which a connection exceeds: raise memory in "
-         "its hosts file, or use fewer queues";
+base::Error HostAllowance::memory_error() const {
+  if (memory_.refusals() == 0) {
+    return base::Error("the I/O unit is short of memory, or of table entries");
+  }
+  return base::Error(
+      "this host may use " + std::to_string(memory_.limit() >> 10) +
+      " KiB of the I/O unit's memory for a queue, which a connection exceeds: raise memory in "
+      "its hosts file, or use fewer queues");
 }
 
 }  // namespace splitnic::iou

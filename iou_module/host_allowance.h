@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/memory_account.h"
+#include "base/status.h"
 #include "iou_module/host_limits.h"
 #include "iou_module/host_rights.h"
 #include "iou_module/vlan_rules.h"
@@ -34,7 +34,7 @@ class HostAllowance {
   base::MemoryAccount& memory_account() { return memory_; }
   const base::MemoryAccount& memory_account() const { return memory_; }
   // Why a connection got no memory, for the host: its own limit, or the unit has none.
-  std::string memory_refusal() const;
+  base::Error memory_error() const;
   HostMeter& meter() { return limits_->meter; }
   // Takes one CfgUtil request. Returns false if it is beyond HostLimits::kRequestsPerSecond.
   bool take_request(base::Time now) { return limits_->requests.take(now); }

@@ -17,7 +17,7 @@ namespace splitnic::iou {
 
 class HostNotifier {
  public:
-  // As messaging::Connection::request(); called inside of the functions below only.
+  // As messaging::ChannelPair::request(); called inside of the functions below only.
   using Request =
       std::function<base::Status(messaging::CfgCode, const std::string& data, messaging::CfgDone)>;
 

@@ -17,7 +17,8 @@ void HostTable::remove_ended(base::Time now) {
     host->close(now);
     ended.push_back(host->identity().node);
     removed_.merge(host->stats().counters);
-    host->connection().add_to(removed_pairs_);
+    host->connection().for_each(
+        [&](const messaging::ChannelPair& pair) { pair.add_to(removed_pairs_); });
     return true;
   });
   if (siblings_ == nullptr) return;
@@ -201,7 +202,7 @@ void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   messaging::CounterSums of_pairs = removed_pairs_;
   for (const auto& host : hosts_) {
     sums.merge(host->stats().counters);
-    host->connection().add_to(of_pairs);
+    host->connection().for_each([&](const messaging::ChannelPair& pair) { pair.add_to(of_pairs); });
   }
   sums.visit(visitor);
   of_pairs.visit(visitor);

@@ -1,6 +1,8 @@
 #include "iou_module/hosts_reload.h"
 
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/event.h"
@@ -9,9 +11,28 @@
 #include "iou_module/command_line_rights.h"
 
 namespace splitnic::iou {
+namespace {
+
+// Those with what --grant is now; --max-hosts stays.
+HostRights rights_with_grants(IouOptions options, const IouOptions& read) {
+  options.grants_sniff = read.grants_sniff;
+  options.grants_forge = read.grants_forge;
+  return command_line_rights(options);
+}
+
+}  // namespace
+
+HostsReload::HostsReload(const IouOptions& options)
+    : options_(options),
+      allowed_(options.common.keys.peers),
+      rights_(command_line_rights(options)),
+      addresses_(options.allow) {}
 
 base::Result<HostsReload::Known> HostsReload::load() {
-  if (options_.hosts_path.empty()) return Known();
+  if (options_.hosts_path.empty()) {
+    known_ = read().value();
+    return Known();
+  }
   unit_.nics = options_.lan.size();
   unit_.has_vouched_lids = options_.has_vouched_lids();
   if (options_.common.keys.are_given()) {
@@ -26,10 +47,13 @@ base::Result<HostsReload::Known> HostsReload::load() {
 }
 
 base::Result<HostsReload::Known> HostsReload::read() const {
-  const auto file = read_hosts_file(options_.hosts_path, unit_);
-  if (!file) return file.error();
-  return Known(std::make_shared<KnownHosts>(*file, options_.common.keys.peers,
-                                            command_line_rights(options_)));
+  std::optional<HostsFile> file;
+  if (!options_.hosts_path.empty()) {
+    auto read = read_hosts_file(options_.hosts_path, unit_);
+    if (!read) return read.error();
+    file = *std::move(read);
+  }
+  return Known(std::make_shared<KnownHosts>(file, allowed_, rights_, addresses_));
 }
 
 void HostsReload::start(std::vector<Post> queues) {
@@ -37,36 +61,63 @@ void HostsReload::start(std::vector<Post> queues) {
   is_serving_.store(true, std::memory_order_release);
 }
 
-control::Reply HostsReload::refusal(control::ReplyStatus status, const std::string& why) const {
-  base::log_error({base::EventKind::kReloadFailed}, "the hosts file is not reloaded: " + why);
-  return {status, why};
+bool HostsReload::refuse(const control::ReplyFunction& reply, control::ReplyStatus status,
+                         const std::string& why) const {
+  const std::string what =
+      options_.hosts_path.empty() ? "nothing is reloaded: " : "the hosts file is not reloaded: ";
+  base::log_error({base::EventKind::kReloadFailed}, what + why);
+  reply({status, why});
+  return false;
 }
 
-void HostsReload::reload(const control::ReplyFunction& reply) {
+std::string HostsReload::text_of_change(const KnownHosts& after, const Config& config) const {
+  const bool has_options = config.changes != nullptr &&
+                           !(config.changes->at_once.empty() && config.changes->at_start.empty());
+  std::string text;
+  if (!options_.hosts_path.empty()) text = text_of(after, changes_between(*known_, after));
+  if (config.changes != nullptr && (has_options || text.empty())) {
+    text += (text.empty() ? "" : "; ") + control::text_of(*config.changes);
+  }
+  return text;
+}
+
+bool HostsReload::reload(const control::ReplyFunction& reply, const Config& config) {
   using Status = control::ReplyStatus;
-  if (options_.hosts_path.empty()) {
-    return reply(refusal(Status::kRefused, "there is none: start splitnic-iou with --hosts FILE"));
+  if (options_.hosts_path.empty() && config.options == nullptr) {
+    return refuse(
+        reply, Status::kRefused,
+        "there is no file to read: start splitnic-iou with --hosts FILE or --config FILE");
   }
   if (!is_serving_.load(std::memory_order_acquire)) {
-    return reply(refusal(Status::kFailed, "the program is starting: try again"));
+    return refuse(reply, Status::kFailed, "the program is starting: try again");
+  }
+  const auto before = std::tuple(allowed_, rights_, addresses_);
+  if (config.options != nullptr) {
+    allowed_ = config.options->common.keys.peers;
+    rights_ = rights_with_grants(options_, *config.options);
+    addresses_ = config.options->allow;
   }
   auto known = read();
   if (!known) {
-    return reply(refusal(Status::kFailed, known.error().text() + "; nothing has changed"));
+    std::tie(allowed_, rights_, addresses_) = before;
+    return refuse(reply, Status::kFailed, known.error().text() + "; nothing has changed");
   }
-  const std::string text = text_of(**known, changes_between(*known_, **known));
+  const std::string text = text_of_change(**known, config);
   const auto left = std::make_shared<std::atomic<std::size_t>>(queues_.size());
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const auto done = [left, reply, text] {
       if (left->fetch_sub(1) == 1) reply({Status::kOk, text + "\n"});
     };
     if (queues_[i](*known, done)) continue;
-    return reply(refusal(Status::kFailed,
-                         "queue " + std::to_string(i) + " is busy or stopping: reload once more"));
+    return refuse(reply, Status::kFailed,
+                  "queue " + std::to_string(i) + " is busy or stopping: reload once more");
   }
   known_ = *std::move(known);
   base::log_info({base::EventKind::kReloaded},
-                 "hosts file " + options_.hosts_path + " reloaded: " + text);
+                 options_.hosts_path.empty()
+                     ? "reloaded: " + text
+                     : "hosts file " + options_.hosts_path + " reloaded: " + text);
+  return true;
 }
 
 }  // namespace splitnic::iou

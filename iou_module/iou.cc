@@ -6,6 +6,7 @@
 #include "base/event.h"
 #include "base/log.h"
 #include "base/memory_reserve.h"
+#include "control/daemon/link_ends.h"
 #include "control/values.h"
 
 namespace splitnic::iou {
@@ -146,8 +147,12 @@ void Iou::on_link_up(fabric::Link& link) {
 
 void Iou::on_link_down(fabric::Link& link, std::string_view why) {
   links_down_.insert(&link);
+  if (why == control::kClosedHere) return;  // whoever closed it has reported why
+  const std::string host = "host " + link.peer_name();
   base::log_info({base::EventKind::kLinkDown, link.peer_name()},
-                 "link to host " + link.peer_name() + " is down: " + std::string(why));
+                 why == control::kPeerStopped
+                     ? host + " stopped"
+                     : "link to " + host + " is down: " + std::string(why));
 }
 
 void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
@@ -184,7 +189,7 @@ void Iou::on_path_narrowed(fabric::Link& link) {
 void Iou::end_hosts_of_narrowed_links() {
   for (const fabric::Link* link : narrowed_) {
     const bool is_too_wide = std::ranges::any_of(hosts(), [&](AttachedHost* host) {
-      return &host->link() == link && host->connection().cell_payload_max() > link->mcp();
+      return &host->link() == link && host->connection().first().cell_payload_max() > link->mcp();
     });
     if (is_too_wide) end_hosts_of(*link);
   }

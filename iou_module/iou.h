@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -158,9 +157,9 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
                            fabric::Mgmt& reply);
   std::string unknown_nic_text(std::uint32_t requested) const;
   const RightsSource& rights() const;
-  // Returns why the rights of the host do not permit this connection, or nothing.
-  std::optional<std::string> not_permitted(const fabric::Link& link, std::uint32_t nic,
-                                           fabric::PartitionKey partition) const;
+  // Whether the rights of the host permit this connection.
+  base::Status check_rights(const fabric::Link& link, std::uint32_t nic,
+                            fabric::PartitionKey partition) const;
   // An additional queue, or the second channel, of a host that is attached.
   fabric::MgmtReject accept_additional(fabric::ConnectionId id, fabric::Link& link,
                                        const fabric::Mgmt& request, fabric::Mgmt& reply);

@@ -85,16 +85,16 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
                   reply);
   }
   if (config_.admission != nullptr) {
-    if (auto why = config_.admission->refusal_of(link)) {
-      return refuse(IouCounter::kRefusedUnknown, *std::move(why), reply);
+    if (const auto admitted = config_.admission->check_admission(link); !admitted) {
+      return refuse(IouCounter::kRefusedUnknown, admitted.error().text(), reply);
     }
   }
   const std::uint32_t number = nic_for(rights().rights_of(link), request);
   if (number >= nics_.size()) {
     return refuse(IouCounter::kRefusedNic, unknown_nic_text(number), reply);
   }
-  if (const auto why = not_permitted(link, number, request.partition)) {
-    return refuse(IouCounter::kRefusedRights, *why, reply);
+  if (const auto permitted = check_rights(link, number, request.partition); !permitted) {
+    return refuse(IouCounter::kRefusedRights, permitted.error().text(), reply);
   }
   const auto agreed =
       messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);
@@ -121,19 +121,19 @@ const RightsSource& Iou::rights() const {
   return config_.rights != nullptr ? *config_.rights : same_rights_;
 }
 
-std::optional<std::string> Iou::not_permitted(const fabric::Link& link, std::uint32_t nic,
-                                              fabric::PartitionKey partition) const {
+base::Status Iou::check_rights(const fabric::Link& link, std::uint32_t nic,
+                               fabric::PartitionKey partition) const {
   const HostRights rights = this->rights().rights_of(link);
   if (!rights.nics.empty() && std::ranges::find(rights.nics, nic) == rights.nics.end()) {
-    return "this host may not use NIC " + std::to_string(nic);
+    return base::Error("this host may not use NIC " + std::to_string(nic));
   }
   if (!rights.may_use(partition)) {
-    return "this host may not use partition " + fabric::text_of(partition);
+    return base::Error("this host may not use partition " + fabric::text_of(partition));
   }
   if (config_.queue >= rights.queues_max) {
-    return "this host may have " + std::to_string(rights.queues_max) + " queues";
+    return base::Error("this host may have " + std::to_string(rights.queues_max) + " queues");
   }
-  return std::nullopt;
+  return {};
 }
 
 std::vector<ListedNic> Iou::nics_for(const AttachedHost& host) {
@@ -154,10 +154,10 @@ void Iou::update_rights(base::Time now) {
     nic->update_rights(now);
     for (const auto& host : nic->hosts()) {
       if (host->has_ended()) continue;
-      const auto why =
-          not_permitted(host->link(), static_cast<std::uint32_t>(nic->number()), host->partition());
-      if (!why) continue;
-      report_disconnect(*host, *why);
+      const auto permitted =
+          check_rights(host->link(), static_cast<std::uint32_t>(nic->number()), host->partition());
+      if (permitted) continue;
+      report_disconnect(*host, permitted.error().text());
       nic->end(*host, now);
     }
   }

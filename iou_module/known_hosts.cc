@@ -19,14 +19,14 @@ std::optional<std::uint32_t> KnownHost::user() const {
 }
 
 KnownHosts::KnownHosts(const std::optional<HostsFile>& file,
-                       const std::vector<fabric::session::PublicKey>& allowed,
-                       const HostRights& rights)
-    : has_file_(file.has_value()) {
+                       const std::vector<fabric::session::PublicKey>& allowed, HostRights rights,
+                       std::vector<control::Cidr> addresses)
+    : has_file_(file.has_value()), others_(std::move(rights)), addresses_(std::move(addresses)) {
   if (file) {
     for (const HostEntry& entry : file->hosts) add(entry.who, entry.rights);
   }
   for (const fabric::session::PublicKey& key : allowed) {
-    if (find(key) == nullptr) add(key, rights);
+    if (find(key) == nullptr) add(key, others_);
   }
 }
 

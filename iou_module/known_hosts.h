@@ -1,5 +1,6 @@
 // The hosts that an I/O unit knows: those of the hosts file and the keys of --allow-key, by
-// credential and by address. It never changes, so all queues share one; a reload makes another.
+// credential and by address; and what holds for all others. It never changes, so all queues share
+// one; a reload makes another.
 // Thread: any. docs/hosts_file.md
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "control/ip_address.h"
 #include "iou_module/hosts_file.h"
 
 namespace splitnic::iou {
@@ -27,15 +29,18 @@ struct KnownHost {
 
 class KnownHosts {
  public:
-  // Without a file, hosts that are not known may attach, too. `rights` are those of keys that are
-  // only in `allowed`.
+  // Without a file, hosts that are not known may attach, too. `rights` are those of hosts that are
+  // not in the file. Datagrams of other `addresses` are refused; none: all may come.
   KnownHosts(const std::optional<HostsFile>& file,
-             const std::vector<fabric::session::PublicKey>& allowed, const HostRights& rights = {});
+             const std::vector<fabric::session::PublicKey>& allowed, HostRights rights = {},
+             std::vector<control::Cidr> addresses = {});
   KnownHosts(const KnownHosts&) = delete;
   KnownHosts& operator=(const KnownHosts&) = delete;
 
   bool admits_others() const { return !has_file_; }
   const std::vector<KnownHost>& all() const { return all_; }
+  const HostRights& rights_of_others() const { return others_; }
+  const std::vector<control::Cidr>& addresses() const { return addresses_; }
   // Null: it is not known.
   const KnownHost* find(const Credential& who) const;
   // The host whose rights list this address; null: none.
@@ -47,6 +52,8 @@ class KnownHosts {
   void add(const Credential& who, const HostRights& rights);
 
   bool has_file_;
+  HostRights others_;
+  std::vector<control::Cidr> addresses_;
   std::vector<KnownHost> all_;
   std::map<Credential, std::size_t> by_credential_;
   std::map<lan::MacAddress, std::size_t> by_mac_;

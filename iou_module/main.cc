@@ -2,14 +2,19 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "control/identity.h"
 #include "iou_module/daemon.h"
 
 int main(int argc, char** argv) {
-  const auto outcome = splitnic::iou::parse(argc, argv);
+  // The name is not looked up again, which the sandbox would refuse.
+  const auto parse = [argc, argv, machine = splitnic::control::machine_name()] {
+    return splitnic::iou::parse(argc, argv, machine);
+  };
+  const auto outcome = parse();
   if (!outcome.options) {
     std::fputs(outcome.text.c_str(), outcome.exit_code == 0 ? stdout : stderr);
     return outcome.exit_code;
   }
   splitnic::base::set_log_level(outcome.options->common.log_level);
-  return splitnic::iou::run(*outcome.options);
+  return splitnic::iou::run(*outcome.options, {outcome.given, parse});
 }

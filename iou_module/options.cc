@@ -11,7 +11,7 @@ namespace splitnic::iou {
 namespace {
 
 constexpr const char* kProgram = "splitnic-iou";
-constexpr const char* kDefaultListen = "udp://0.0.0.0:7471";
+constexpr const char* kDefaultListen = "udp://[::]:7471";
 
 struct Arguments {
   std::vector<std::string> lan;
@@ -34,13 +34,15 @@ void add_options(CLI::App& app, Arguments& into) {
       ->required();
   control::add_repeated(
       app, "--listen", into.listen,
-      "Where hosts attach: udp://ADDRESS:PORT or shm://NAME; may repeat (default " +
-          std::string(kDefaultListen) + ")",
+      "Where hosts attach: udp://ADDRESS:PORT or shm://NAME, udp:// and :7471 may be left out; may "
+      "repeat (default " +
+          std::string(kDefaultListen) + ", which is every address, IPv4 too)",
       "ADDR");
   control::add_repeated(
       app, "--attach", into.attach,
-      "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME: hosts that "
-      "the switch leads to may attach, and without --listen no others; may repeat, up to " +
+      "Port of a fabric switch to attach to, udp://SWITCH:PORT or shm://NAME, as of --listen: "
+      "hosts that the switch leads to may attach, and without --listen no others; may repeat, up "
+      "to " +
           std::to_string(kSwitchesMax) + ", for several paths to each host",
       "ADDR");
   control::add_repeated(app, "--peer", into.peers,
@@ -111,11 +113,20 @@ base::Status check_hosts(const Arguments& typed, IouOptions& out) {
                      " are known by their keys");
 }
 
+// [::] has the port at every address of the machine. [B-14]
+base::Status check_apart(const control::Endpoint& a, const control::Endpoint& b) {
+  if (a.is_shm() || b.is_shm() || a.port != b.port) return {};
+  const bool is_all = a.host == "::";
+  if (!is_all && b.host != "::") return {};
+  return base::Error("--listen: " + (is_all ? a : b).text() +
+                     " is every address, IPv4 and IPv6: leave " + (is_all ? b : a).text() + " out");
+}
+
 base::Status check_listen(const Arguments& typed, IouOptions& out) {
   std::vector<std::string> all = typed.listen;
   if (all.empty() && typed.attach.empty()) all.emplace_back(kDefaultListen);
   for (const std::string& text : all) {
-    const auto endpoint = control::parse_endpoint(text);
+    const auto endpoint = control::parse_unit_endpoint(text);
     if (!endpoint) return endpoint.error().within("--listen");
     if (endpoint->is_name()) {
       return base::Error("--listen: '" + text + "' is a name: give the address");
@@ -124,6 +135,9 @@ base::Status check_listen(const Arguments& typed, IouOptions& out) {
       return lab;
     if (std::find(out.listen.begin(), out.listen.end(), *endpoint) != out.listen.end()) {
       return base::Error("--listen: " + text + " is given twice");
+    }
+    for (const control::Endpoint& other : out.listen) {
+      if (auto apart = check_apart(other, *endpoint); !apart) return apart;
     }
     out.listen.push_back(*endpoint);
   }
@@ -155,7 +169,7 @@ base::Status check_switches(const Arguments& typed, IouOptions& out) {
     return base::Error("--attach: at most " + std::to_string(kSwitchesMax) + " switches");
   }
   for (const std::string& text : typed.attach) {
-    const auto at = control::parse_endpoint(text);
+    const auto at = control::parse_unit_endpoint(text);
     if (!at) return at.error().within("--attach");
     if (std::ranges::find(out.switches, *at, &SwitchOptions::at) != out.switches.end()) {
       return base::Error("--attach: " + text + " is given twice");
@@ -168,7 +182,7 @@ base::Status check_switches(const Arguments& typed, IouOptions& out) {
 }
 
 // A host behind a switch has neither an address nor a key here: it is known by the LID of its port,
-// for which the switch vouches, if it has proven to be that switch.
+// which the switch attests if it has proven to be that switch.
 base::Status check_attach(const Arguments& typed, IouOptions& out) {
   if (auto switches = check_switches(typed, out); !switches) return switches;
   if (typed.attach.empty()) return {};
@@ -180,8 +194,8 @@ base::Status check_attach(const Arguments& typed, IouOptions& out) {
   }
   for (const SwitchOptions& one : out.switches) {
     if (typed.hosts.empty() || one.has_vouched_lids()) continue;
-    return base::Error("--hosts: " + one.at.text() + " is a switch without keys, which proves " +
-                       "for nobody who it is: give --key-file and --peer, or leave out --hosts");
+    return base::Error("--hosts: " + one.at.text() + " is a switch without keys, which does not " +
+                       "prove the LIDs of hosts: give --key-file and --peer, or leave out --hosts");
   }
   return control::check_switched(typed.common, out.common);
 }

@@ -19,7 +19,7 @@ namespace {
 
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
   return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
-                                      command_line_rights(options));
+                                      command_line_rights(options), options.allow);
 }
 
 // Strangers of the LAN do not attach at an address that stands for all: without keys, who does
@@ -48,7 +48,7 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
                      std::uint32_t queue)
     : Worker(process, options.common, limits_of(options), queue),
       options_(options),
-      admission_(keyed_, clock_, known_without_file(options), command_line_rights(options),
+      admission_(keyed_, clock_, known_without_file(options),
                  [queue](const fabric::Link& link, const HostRights& rights) {
                    if (queue > 0) return;
                    base::log_info("host " + rights.name + " at " + link.peer_name() +
@@ -57,7 +57,10 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
       admin_(options, clock_, admission_,
              [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }),
       hops_(options.switches.size()),
-      uplinks_(uplinks_to_switches()) {}
+      uplinks_(uplinks_to_switches()) {
+  if (queue > 0) return;
+  keyed_.report_unknown_keys("if it is a host, add the key to the hosts file (or --allow-key)");
+}
 
 base::Status IouWorker::listen() {
   for (const control::Endpoint& endpoint : options_.listen) {
@@ -143,7 +146,7 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
   if (!added) return added.error();
   fabric::Underlay* underlay = *added;
   if (!endpoint.is_shm()) {  // shm hosts have no address
-    gates_.push_back(std::make_unique<AllowUnderlay>(*underlay, options_.allow));
+    gates_.push_back(std::make_unique<AllowUnderlay>(*underlay, options_.allow, clock_));
     underlay = gates_.back().get();
   }
   if (options_.common.keys.are_given() && !endpoint.is_shm()) {
@@ -161,14 +164,17 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
 
 void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::uint32_t queues,
                       QueueSet& all) {
-  lans_ = std::move(lans);
+  for (auto& lan : lans) {
+    lans_.push_back(std::make_unique<lan::WatchedPort>(std::move(lan), clock_,
+                                                       lan::WatchedPort::Reads::kReceived));
+  }
   std::vector<lan::FramePort*> ports;
   for (const auto& lan : lans_) ports.push_back(lan.get());
   IouConfig config = unit_config(queues);
   config.queue = queue();
   config.siblings = all.of(queue());
   unit_ = std::make_unique<Iou>(config, adapter_, ports, random_);
-  admin_.attach(*unit_);
+  admin_.attach(*unit_, lans_);
   admission_.attach(*unit_);
   all.connect(queue(), [this](auto command) {
     return commands().post([this, command = std::move(command)] { command(*unit_, clock_.now()); });
@@ -216,10 +222,16 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   return config;
 }
 
+std::string IouWorker::status() const {
+  const std::size_t hosts = unit_->hosts_up();
+  return std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+}
+
 void IouWorker::visit_carriers(const base::CounterVisitor& visitor) const {
   visit_carrier_counters(visitor);
   if (uplinks_.follows_names()) visitor("iou.switch.addresses", addresses_);
   for (const auto& gate : gates_) visitor("iou.allow.drop.address", gate->refused());
+  for (const auto& lan : lans_) lan->watch_counters().visit(visitor);
 }
 
 }  // namespace splitnic::iou

@@ -31,8 +31,9 @@ class IouWorker final : public control::Worker {
   void set_known_hosts(std::shared_ptr<const KnownHosts> known) {
     admission_.set_known(std::move(known));
   }
-  // The same from now on, in its data thread.
+  // The same from now on, in its data thread, also without a hosts file.
   void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
+    for (const auto& gate : gates_) gate->set_allowed(known->addresses());
     admission_.replace(std::move(known), clock_.now());
   }
   // To the switches of --attach.
@@ -65,6 +66,7 @@ class IouWorker final : public control::Worker {
     return std::min({unit_->deadline(), uplinks_.deadline(), updates_.deadline()});
   }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
+  std::string status() const override;
   void begin_stop() override { unit_->begin_stop(); }
   bool is_drained() const override { return unit_->is_drained(); }
   void stop(base::Time now) override { unit_->stop(now); }
@@ -88,7 +90,7 @@ class IouWorker final : public control::Worker {
   std::uint64_t addresses_ = 0;  // that a switch was looked for at, after the first
   control::FollowerUpdates updates_;
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
-  std::vector<std::unique_ptr<lan::FramePort>> lans_;
+  std::vector<std::unique_ptr<lan::WatchedPort>> lans_;
   std::unique_ptr<Iou> unit_;
   enum class Gone : std::uint8_t { kNo, kReported, kBackReported };
   std::vector<Gone> gone_;  // by NIC

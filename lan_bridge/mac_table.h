@@ -57,13 +57,6 @@ class MacTable {
       if (e.is_used && e.mac == mac) drop(e);
     }
   }
-  void forget_slot(HostSlot slot) {
-    for (Set& set : sets_) {
-      for (Entry& e : set) {
-        if (e.is_used && e.slot == slot) drop(e);
-      }
-    }
-  }
   // Returns the number of entries, including expired ones that have not been replaced.
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return sets_.size() * kWays; }

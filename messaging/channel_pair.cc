@@ -108,6 +108,30 @@ void ChannelPair::flush(std::span<const std::uint32_t> pool_refs, bool ours) {
     pool_user_.request_flush(pools);
 }
 
+base::Status ChannelPair::flush(std::uint32_t pool, bool ours) {
+  if (!up()) return base::Error("not connected");
+  bool is_known = false;
+  bool has_other = false;
+  for (const PoolView& view : pools()) {
+    if (view.ours != ours || view.is_ending) continue;
+    if (view.ref == pool)
+      is_known = true;
+    else
+      has_other = has_other || view.context == 0;
+  }
+  const std::string whose = ours ? "own" : "peer's";
+  if (!is_known) {
+    return base::Error("there is no pool " + std::to_string(pool) + " among the " + whose +
+                       " ones, or it is ending: see splitnic show");
+  }
+  if (!has_other) {
+    return base::Error("pool " + std::to_string(pool) + " is the last of the " + whose +
+                       " ones that takes any frame");
+  }
+  flush({&pool, 1}, ours);
+  return {};
+}
+
 bool ChannelPair::poll(base::Time now) {
   if (!is_alive()) return false;
   const auto sent = poll_sends();

@@ -139,6 +139,9 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   // Ends pools while the connection continues: ours, or the peer's [S001-16] [S001-17]. Unknown
   // ones are skipped.
   void flush(std::span<const std::uint32_t> pool_refs, bool ours);
+  // The same for one pool. Refused: an unknown one, one that is ending, and the last one that takes
+  // any frame.
+  base::Status flush(std::uint32_t pool, bool ours);
 
   // -- frames --
   // Pushes one frame in registered memory. Returns false if there is no element, receive credit or

@@ -201,30 +201,6 @@ bool Connection::push_on(std::size_t queue, base::Bytes frame, base::Time now) {
   return true;
 }
 
-base::Status Connection::flush(std::uint32_t pool, bool ours) {
-  if (!up()) return base::Error("not connected");
-  bool is_known = false;
-  bool has_other = false;
-  for (const PoolView& view : first().pools()) {
-    if (view.ours != ours || view.is_ending) continue;
-    if (view.ref == pool)
-      is_known = true;
-    else
-      has_other = has_other || view.context == 0;
-  }
-  const std::string whose = ours ? "own" : "peer's";
-  if (!is_known) {
-    return base::Error("there is no pool " + std::to_string(pool) + " among the " + whose +
-                       " ones, or it is ending: see splitnic show");
-  }
-  if (!has_other) {
-    return base::Error("pool " + std::to_string(pool) + " is the last of the " + whose +
-                       " ones that takes any frame");
-  }
-  first().flush({&pool, 1}, ours);
-  return {};
-}
-
 std::size_t Connection::frame_bytes_max() const {
   std::size_t smallest = SIZE_MAX;
   for_each([&](const ChannelPair& pair) { smallest = std::min(smallest, pair.frame_bytes_max()); });
@@ -314,21 +290,9 @@ std::vector<ChannelView> Connection::channels() const {
   return all;
 }
 
-std::vector<base::MutableBytes> Connection::TEST_pool_memory() {
-  std::vector<base::MutableBytes> all;
-  for_each([&](ChannelPair& pair) {
-    std::ranges::copy(pair.TEST_pool_memory(), std::back_inserter(all));
-  });
-  return all;
-}
-
-void Connection::add_to(CounterSums& sums) const {
-  for_each([&](const ChannelPair& pair) { pair.add_to(sums); });
-}
-
 void Connection::visit_counters(const base::CounterVisitor& visitor) const {
   CounterSums sums;
-  add_to(sums);
+  for_each([&](const ChannelPair& pair) { pair.add_to(sums); });
   sums.visit(visitor);
 }
 

@@ -18,7 +18,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -48,7 +47,8 @@ class Connection final : private PairOwner {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The pair that represents the connection.
+  // The pair that represents the connection: the terms, the peer's name and program, CfgUtil and
+  // flushes are those of this pair.
   ChannelPair& first() { return *pairs_[0]; }
   const ChannelPair& first() const { return *pairs_[0]; }
   std::size_t queues() const { return pairs_.size(); }
@@ -59,6 +59,14 @@ class Connection final : private PairOwner {
   // Returns the service levels of queue 1, 2 and so on, as both sides know them; empty if there is
   // one queue or the active side named none.
   const std::vector<std::uint8_t>& levels() const { return levels_; }
+
+  // Calls visitor(ChannelPair&) for each pair that exists, by queue.
+  template <class Visitor>
+  void for_each(Visitor&& visitor) const {
+    for (const auto& pair : pairs_) {
+      if (pair != nullptr) visitor(*pair);
+    }
+  }
 
   // The rest is as in ChannelPair, for all pairs.
   base::Status register_frames(base::MutableBytes arena);
@@ -100,25 +108,11 @@ class Connection final : private PairOwner {
 
   bool poll(base::Time now) { return pairs_.size() == 1 ? first().poll(now) : poll_all(now); }
   base::Time deadline() const;
-  base::Status request(CfgCode code, const std::string& data, CfgDone done) {
-    return first().request(code, data, std::move(done));
-  }
   std::size_t release_idle(std::uint32_t keep);
-  // Ends one pool of the first pair while the connection continues: ours, or the peer's. Refuses an
-  // unknown one, one that is ending, and the last one that takes any frame. [S001-16]
-  base::Status flush(std::uint32_t pool, bool ours);
 
-  const std::string& peer_name() const { return first().peer_name(); }
-  const std::string& peer_program() const { return first().peer_program(); }
-  Mode mode() const { return first().mode(); }
-  const Agreement& agreement() const { return first().agreement(); }
-  std::uint16_t cell_payload_max() const { return first().cell_payload_max(); }
   bool has_refused_access() const;
   std::vector<PoolView> pools() const;
   std::vector<ChannelView> channels() const;
-  std::vector<base::MutableBytes> TEST_pool_memory();
-  // Adds the counters of each pair.
-  void add_to(CounterSums& sums) const;
   // Sums over the pairs.
   void visit_counters(const base::CounterVisitor& visitor) const;
 
@@ -132,13 +126,6 @@ class Connection final : private PairOwner {
                                        fabric::Mgmt& reply, base::Time now);
   bool take_level(const QueuesAsked& asked);
   std::size_t index_of(fabric::ConnectionId id) const;
-  // Calls visitor(ChannelPair&) for each pair that exists.
-  template <class Visitor>
-  void for_each(Visitor&& visitor) const {
-    for (const auto& pair : pairs_) {
-      if (pair != nullptr) visitor(*pair);
-    }
-  }
   bool push_by_flow(base::Bytes frame, std::uint32_t flow, base::Time now);
   std::size_t take_completed_in_order();
   std::size_t receive_from_all(std::span<ReceivedFrame> out);

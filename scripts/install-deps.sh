@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the build, the demo and the tests need on Debian 12, prints what it installs,
 # and starts no service: packages that would start one (nginx, dnsmasq, openvpn) are unpacked
-# under a policy that returns "do not start", and their units stay as Debian ships them.
+# under a policy that returns "do not start", and their units stay as Debian ships them. Those that
+# configure networks are here for their parsers: their units are disabled if this installs them, so
+# that they do not take over the network at the next boot.
 #   scripts/install-deps.sh            everything (build, demo, tests)
 #   scripts/install-deps.sh --build    only what a build needs
 #   scripts/install-deps.sh --package  that, and what makes packages of it
@@ -19,7 +21,11 @@ tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd
-  lintian systemd-container zsh fish chromium-headless-shell poppler-utils)
+  lintian systemd-container zsh fish chromium-headless-shell poppler-utils
+  network-manager ifupdown netplan.io)
+# Package and units of those that configure networks.
+configurators=(network-manager:NetworkManager.service,NetworkManager-wait-online.service,NetworkManager-dispatcher.service
+  ifupdown:networking.service)
 package=(dpkg-dev debhelper)
 
 wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")
@@ -54,3 +60,8 @@ trap '[ "$made_policy" = yes ] && "${run[@]}" rm -f "$policy"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 "${run[@]}" apt-get update -q
 "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+for configurator in "${configurators[@]}"; do
+  [[ " ${missing[*]} " == *" ${configurator%%:*} "* ]] || continue
+  IFS=, read -ra units <<<"${configurator#*:}"
+  "${run[@]}" systemctl disable --quiet "${units[@]}"
+done

@@ -28,7 +28,9 @@ SwitchWorker::SwitchWorker(const control::Process& process, const SwitchOptions&
     : Worker(process, options.common, adapter_limits(options), 0),
       options_(options),
       admin_(options, clock_,
-             [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {}
+             [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {
+  keyed_.report_unknown_keys("if it is a neighbour, add the key to the topology file");
+}
 
 lan::FramePort& SwitchWorker::port(std::size_t /*index*/) {
   CHECK(false);
@@ -150,6 +152,18 @@ std::uint64_t SwitchWorker::bytes_processed() const {
   for (const auto& subnet : subnets_) bytes += subnet->at->bytes_forwarded();
   if (leg_) bytes += leg_->bytes();
   return bytes;
+}
+
+std::string SwitchWorker::status() const {
+  std::size_t up = 0;
+  std::size_t all = 0;
+  for (const auto& subnet : subnets_) {
+    const auto ports = subnet->at->ports();
+    all += ports.size();
+    up += static_cast<std::size_t>(std::ranges::count_if(
+        ports, [](const auto& port) { return port.link != nullptr && port.link->up(); }));
+  }
+  return std::to_string(up) + " of " + std::to_string(all) + " ports up";
 }
 
 bool SwitchWorker::is_drained() const {

@@ -57,6 +57,7 @@ class SwitchWorker final : public control::Worker {
   bool step(base::Time now) override;
   base::Time deadline() const override;
   std::uint64_t bytes_processed() const override;
+  std::string status() const override;
   void begin_stop() override {}
   bool is_drained() const override;
   void stop(base::Time now) override;

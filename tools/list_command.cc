@@ -32,7 +32,7 @@ base::Result<control::KeyOptions> check_keys(const ListArguments& typed,
 }
 
 int list_unit(const ListArguments& typed) {
-  const auto unit = control::parse_endpoint(typed.from);
+  const auto unit = control::parse_unit_endpoint(typed.from);
   if (!unit) return bad_usage("list: " + unit.error().text());
   const auto keys = check_keys(typed, *unit);
   if (!keys) return bad_usage(keys.error().text());

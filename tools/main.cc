@@ -12,6 +12,7 @@
 #include "control/unix_socket.h"
 #include "control/values.h"
 #include "tools/bench_command.h"
+#include "tools/capture_command.h"
 #include "tools/commands.h"
 #include "tools/conform_command.h"
 #include "tools/decrypt_command.h"
@@ -20,6 +21,7 @@
 #include "tools/list_command.h"
 #include "tools/monitor_command.h"
 #include "tools/nic_commands.h"
+#include "tools/ping_command.h"
 #include "tools/raw_command.h"
 #include "tools/show_command.h"
 #include "tools/sim_command.h"
@@ -37,7 +39,6 @@ struct Arguments {
   bool json = false;
   std::string what, value;
   std::string node;
-  std::string count = "5";
   std::string flush_pool, flush_queue = "0";
   control::FlushRequest flush;
   std::string key_file;
@@ -46,6 +47,8 @@ struct Arguments {
   tools::TopologyArguments topology;
   tools::MonitorArguments monitor;
   tools::NicArguments nic;
+  tools::CaptureArguments capture;
+  tools::PingArguments ping;
   tools::ListArguments list;
   tools::BenchArguments bench;
   tools::RawArguments raw;
@@ -106,12 +109,13 @@ void add_commands(CLI::App& app, Arguments& into) {
   doctor
       ->add_option("unit", into.value, "The I/O unit to reach, udp://ADDRESS:PORT (default: none)")
       ->type_name("UNIT");
-  auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
-  ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
+  auto* ping = tools::add_ping(app, into.ping);
   auto* peers = app.add_subcommand("peers", "The hosts that the I/O unit knows, attached or not");
   peers->add_flag("-j,--json", into.json, "As JSON");
   auto* reload = app.add_subcommand(
-      "reload", "Read the hosts file of the I/O unit again; with an error nothing changes");
+      "reload",
+      "Read the configuration file again, and the hosts file of an I/O unit; with an error nothing "
+      "changes");
   add_node(*reload, into, "the only program there is");
   auto* evict = app.add_subcommand(
       "evict",
@@ -128,6 +132,9 @@ void add_commands(CLI::App& app, Arguments& into) {
     add_socket_option(*command, into);
   }
   add_socket_option(*tools::add_list(app, into.list), into);
+  for (CLI::App* command : tools::add_capture(app, into.capture)) {
+    add_socket_option(*command, into);
+  }
   auto* keygen =
       app.add_subcommand("keygen", "Make a private key; with --out, print its public key");
   keygen
@@ -146,17 +153,6 @@ void add_commands(CLI::App& app, Arguments& into) {
 }
 
 using tools::bad_usage;
-
-int run_ping(const Arguments& typed) {
-  const auto count = control::number_option("--count", typed.count, 1, control::kPingCountMax);
-  if (!count) return bad_usage(count.error().text());
-  control::Request request;
-  request.command = control::Command::kPing;
-  request.count = *count;
-  // Each echo may take three tries of half a second.
-  const auto echoes = std::chrono::milliseconds(1500) * *count;
-  return tools::ask_and_print(typed.socket, request, tools::kReplyTimeout + echoes);
-}
 
 int run_set(const Arguments& typed) {
   // The program would refuse it as bad usage, too.
@@ -228,13 +224,15 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "move") return run_move(typed);
   if (command == "flush") return run_flush(typed);
   if (command == "doctor") return tools::run_doctor(typed.socket, typed.value);
-  if (command == "ping") return run_ping(typed);
+  if (command == "ping") return tools::run_ping(typed.socket, typed.ping);
   if (command == "reload") return run_reload(typed);
   if (command == "ethtool") return tools::run_ethtool(typed.socket, typed.nic);
   if (command == "vlan") return tools::run_vlan(typed.socket, typed.nic);
   if (command == "qos") return tools::run_qos(typed.socket, typed.nic);
   if (command == "filter") return tools::run_filter(typed.socket, typed.nic);
   if (command == "list") return tools::run_list(typed.socket, typed.list);
+  if (command == "capture start") return tools::run_capture_start(typed.socket, typed.capture);
+  if (command == "capture stop") return tools::run_capture_stop(typed.socket, typed.capture);
   if (command == "evict") return run_evict(typed);
   if (command == "decrypt") return tools::run_decrypt(typed.decrypt);
   if (command == "keygen") return tools::make_key(typed.key_file);

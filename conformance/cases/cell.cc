@@ -98,6 +98,56 @@ void add_all_dropped(SharedGroup& group) {
               });
 }
 
+// The keys of both ends match: the lower 15 bits are those of the default partition.
+void add_partitions(SharedGroup& group) {
+  const auto of_partition = [](std::uint16_t key) {
+    return [key](End& h, CellHead head, const ByteVector& payload) {
+      head.header.partition = fabric::PartitionKey(key);
+      return h.make(head, payload);
+    };
+  };
+  add_taken(group, "limited_member", "P-PART-1,P-PART-2",
+            "A cell of a limited member of the default partition is taken.", of_partition(0x7FFF));
+  for (const auto& [name, key] : {std::pair<std::string, std::uint16_t>{"other_partition", 0x8ABC},
+                                  {"partition_zero", 0x8000}}) {
+    group.add(name, "P-PART-3,P-CELL-15", "A cell of another partition is dropped.",
+              [make = of_partition(key)](End& h) {
+                if (!h.attach()) return;
+                const auto context = h.next_context();
+                const CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+                h.send_cell(make(h, head, echo_message(context, 8)));
+                expect_missing(h, next_echo(h, context), context);
+                h.expect_ignored("no NAK of a cell that is dropped");
+              });
+  }
+}
+
+void add_levels(SharedGroup& group) {
+  group.add("service_levels", "P-CELL-16", "A cell of each service level is taken.", [](End& h) {
+    if (!h.attach()) return;
+    for (std::uint8_t level = 0; level < 16 && h.is_good(); ++level) {
+      const auto context = h.next_context();
+      CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+      head.header.sl = level;
+      h.put(0, head, echo_message(context, 8));
+      h.await_reply(context);
+    }
+  });
+  Case& of_messages = group.add(
+      "level_of_messages", "P-CH-17", "Messages of the target have service level 3.", [](End& h) {
+        if (!h.attach()) return;
+        const auto context = h.next_context();
+        h.send_message(echo_message(context, 8));
+        const auto reply = h.await_if(
+            [context](const Event& e) {
+              return e.kind == EventKind::kMessage && e.message.context == context;
+            },
+            "a reply to ECHO");
+        if (reply) h.expect(reply->header.sl == 3, "service level 3");
+      });
+  of_messages.level = Level::kShould;
+}
+
 void add_all_dropped_or_refused(SharedGroup& group) {
   add_refused(group, "op_unknown", "P-CELL-11",
               "The next cell with an unknown operation gets NAK 0x61.", patched(1, {0xFF}));
@@ -201,6 +251,8 @@ std::vector<Case> cell_cases() {
   SharedGroup group("cell");
   add_all_refused_behind_a_first(group);
   add_all_dropped(group);
+  add_partitions(group);
+  add_levels(group);
   add_all_dropped_or_refused(group);
   add_all_taken(group);
   return group.take();

@@ -37,6 +37,19 @@ void add_frame(Group& group) {
   group.add("echo_empty", "P-CFG-25", "ECHO without data is served.", [](Host& h) {
     if (h.attach()) expect_status(h, CfgCode::kEcho, {}, CfgStatus::kOk);
   });
+  group.add("echo_too_long", "P-CFG-9",
+            "A reply that would be longer than MSG_MAX has status 6 and no data.", [](Host& h) {
+              if (!h.attach()) return;
+              const auto context = h.next_context();
+              std::size_t bytes = h.message_max();
+              ByteVector longest = echo_message(context, bytes);
+              while (longest.size() > h.message_max()) longest = echo_message(context, --bytes);
+              h.send_message(longest);
+              const auto reply = h.await_reply(context);
+              if (!reply) return;
+              h.expect(reply->status == CfgStatus::kDeviceError && reply->data.empty(),
+                       "status 6 without data");
+            });
   group.add("context_zero", "P-CFG-3", "A request with Transaction Context 0 gets a reply.",
             [](Host& h) {
               if (!h.attach()) return;
@@ -105,15 +118,16 @@ void add_sizes(Group& group) {
 }
 
 void add_open_requests(Group& group) {
-  group.add("eight_open", "P-CFG-2", "Eight requests at once each get a reply.", [](Host& h) {
-    if (!h.attach()) return;
-    std::vector<messaging::TransactionContext> contexts;
-    for (int i = 0; i < 8; ++i) {
-      contexts.push_back(h.next_context());
-      h.send_request(contexts.back(), CfgCode::kGetLink, {});
-    }
-    for (const auto context : contexts) h.await_reply(context);
-  });
+  group.add("eight_open", "P-CFG-2,P-CH-10,P-LIM-6", "Eight requests at once each get a reply.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              std::vector<messaging::TransactionContext> contexts;
+              for (int i = 0; i < 8; ++i) {
+                contexts.push_back(h.next_context());
+                h.send_request(contexts.back(), CfgCode::kGetLink, {});
+              }
+              for (const auto context : contexts) h.await_reply(context);
+            });
 }
 
 void add_busy(Group& group) {
@@ -178,8 +192,8 @@ void add_delivery(Group& group) {
   const auto queues = [](std::uint32_t count) {
     return data_of<cfg::SetQueuesRequest>([&](auto& m) { m.set_queues(count); });
   };
-  group.add("set_queues", "P-CFG-29", "SET_QUEUES replies with no more than was requested.",
-            [queues](Host& h) {
+  group.add("set_queues", "P-CFG-29,P-CFG-32",
+            "SET_QUEUES replies with no more than was requested.", [queues](Host& h) {
               const auto got = ask_option(h, CfgCode::kSetQueues, queues(2));
               cfg::SetQueuesReply reply;
               if (got && read(h, got, reply)) {

@@ -1,8 +1,9 @@
 // Connections and capabilities. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
+#include <algorithm>
+
 #include "conformance/case.h"
-#include "conformance/cases/parts.h"
+#include "conformance/cases/connect_parts.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
-#include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -11,25 +12,6 @@ using fabric::Mgmt;
 using fabric::MgmtKind;
 using fabric::MgmtReject;
 using messaging::connect::Capabilities;
-
-std::optional<Mgmt> await_mgmt(Host& h, MgmtKind kind, std::uint64_t transaction) {
-  const std::string expected(name(kind));
-  const auto event = h.await(EventKind::kMgmt, expected);
-  if (!event) return std::nullopt;
-  const bool is_it = event->mgmt.kind == kind && event->mgmt.transaction == transaction;
-  if (!h.expect(is_it, expected + " of our transaction")) return std::nullopt;
-  return event->mgmt;
-}
-
-// The reply to a CONNECT_REQ. The request may get another transaction.
-std::optional<Mgmt> ask(Host& h, Mgmt& request, MgmtKind kind) {
-  const auto event = h.ask(request);
-  if (!event) return std::nullopt;
-  const bool is_it = event->mgmt.kind == kind && event->mgmt.transaction == request.transaction;
-  const std::string expected = std::string(name(kind)) + " of our transaction";
-  if (!h.expect(is_it, expected)) return std::nullopt;
-  return event->mgmt;
-}
 
 // A CONNECT_REQ as bytes, of which some are changed: it gets no reply, and a good one does.
 using ChangeBytes = std::function<void(ByteVector&)>;
@@ -56,66 +38,40 @@ ChangeBytes bytes_at(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   };
 }
 
-// A CONNECT_REQ of which the case has changed something.
-using ChangeRequest = std::function<void(Host&, Mgmt&, Capabilities&)>;
-Mgmt changed_request(Host& h, const ChangeRequest& change) {
-  Mgmt request = h.request(h.capabilities());
-  Capabilities mine;
-  mine.ParseFromString(h.capabilities());
-  change(h, request, mine);
-  h.put_capabilities(request, mine.SerializeAsString());
-  return request;
-}
-
-// One that is refused with this code.
-Case& add_refused_request(Group& group, const std::string& name, const std::string& clause,
-                          const std::string& what, MgmtReject code, ChangeRequest change) {
-  return group.add(name, clause, "A CONNECT_REQ with " + what + " is refused.",
-                   [code, change = std::move(change)](Host& h) {
-                     if (!h.link()) return;
-                     Mgmt request = changed_request(h, change);
-                     const auto reply = ask(h, request, MgmtKind::kConnectRej);
-                     if (!reply) return;
-                     h.expect(reply->reject == code, "the code " + std::string(fabric::name(code)));
-                   });
-}
-
-// One that is accepted, and the connection serves.
-void add_accepted_request(Group& group, const std::string& name, const std::string& clause,
-                          const std::string& description, ChangeRequest change) {
-  group.add(name, clause, description, [change = std::move(change)](Host& h) {
-    if (!h.link()) return;
-    Mgmt request = changed_request(h, change);
-    const auto reply = ask(h, request, MgmtKind::kConnectRep);
-    if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
-  });
-}
-
 void add_replies(Group& group) {
-  group.add("reply", "P-CM-4", "A CONNECT_REQ gets a CONNECT_REP with both channels.", [](Host& h) {
-    if (!h.link()) return;
-    Mgmt request = h.request(h.capabilities());
-    const auto reply = ask(h, request, MgmtKind::kConnectRep);
-    if (!reply || !h.adopt(*reply)) return;
-    h.expect(reply->eui64 == h.target_eui64() && reply->instance == h.target_instance(),
-             "the identity of INIT in CONNECT_REP");
-    h.expect(reply->peer_eui64 == request.eui64 && reply->peer_instance == request.instance,
-             "our identity as the receiver's");
-    for (const fabric::MgmtPair& pair : reply->used_pairs()) {
-      h.expect(pair.service == fabric::Service::kRc, "service RC in mode rdma");
-      h.expect(pair.mcp <= request.pairs[0].mcp, "an MCP that is not above ours");
-      h.expect(pair.receive_credits > 0, "receive credits");
-    }
-    Capabilities theirs;
-    h.expect(theirs.ParseFromArray(reply->private_data.data(),
-                                   static_cast<int>(reply->private_data.size())),
-             "capabilities that parse");
-    h.expect(theirs.mode() == messaging::connect::MODE_RDMA, "the mode that we have named");
-    h.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");
-    h.expect(theirs.msg_max_size() >= 2, "MSG_MAX of both channels");
-  });
-  group.add("serves_before_rtu", "P-CM-5", "The passive side serves from its CONNECT_REP on.",
-            [](Host& h) {
+  group.add(
+      "reply", "P-CM-4,P-PART-5,P-CM-16", "A CONNECT_REQ gets a CONNECT_REP with both channels.",
+      [](Host& h) {
+        if (!h.link()) return;
+        Mgmt request = h.request(h.capabilities());
+        const auto reply = ask(h, request, MgmtKind::kConnectRep);
+        if (!reply || !h.adopt(*reply)) return;
+        h.expect(reply->eui64 == h.target_eui64() && reply->instance == h.target_instance(),
+                 "the identity of INIT in CONNECT_REP");
+        h.expect(reply->peer_eui64 == request.eui64 && reply->peer_instance == request.instance,
+                 "our identity as the receiver's");
+        for (const fabric::MgmtPair& pair : reply->used_pairs()) {
+          h.expect(pair.service == fabric::Service::kRc, "service RC in mode rdma");
+          h.expect(pair.mcp <= request.pairs[0].mcp, "an MCP that is not above ours");
+          h.expect(pair.receive_credits > 0, "receive credits");
+        }
+        Capabilities theirs;
+        h.expect(theirs.ParseFromArray(reply->private_data.data(),
+                                       static_cast<int>(reply->private_data.size())),
+                 "capabilities that parse");
+        h.expect(theirs.mode() == messaging::connect::MODE_RDMA, "the mode that we have named");
+        h.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");
+        h.expect(theirs.msg_max_size() >= 2, "MSG_MAX of both channels");
+        h.expect(std::ranges::none_of(h.events(),
+                                      [](const Event& e) {
+                                        return e.kind == EventKind::kCell &&
+                                               (e.header.op == fabric::Op::kAck ||
+                                                e.header.op == fabric::Op::kNak);
+                                      }),
+                 "no acknowledgement of MGMT");
+      });
+  group.add("serves_before_rtu", "P-CM-5,P-RC-2",
+            "The passive side serves from its CONNECT_REP on.", [](Host& h) {
               if (!h.link()) return;
               Mgmt request = h.request(h.capabilities());
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
@@ -308,8 +264,9 @@ void add_capabilities(Group& group) {
                         "a MSG_MAX of " + std::to_string(bytes), refused,
                         [bytes](Host&, Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
   }
-  add_refused_request(group, "nic_unknown", "P-CH-15", "the number of a NIC that does not exist",
-                      refused, [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
+  add_refused_request(group, "nic_unknown", "P-CH-15,P-CM-14",
+                      "the number of a NIC that does not exist", refused,
+                      [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
   add_refused_request(group, "queue_without_first", "P-CH-14",
                       "an additional queue of no connection", refused,
                       [](Host&, Mgmt&, Capabilities& c) {

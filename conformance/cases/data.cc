@@ -65,17 +65,19 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
 // A write that check a to g refuses: NAK 0x62 with the letter of a check.
 using MakeTarget = std::function<VaMh(const PoolRecord&)>;
 void add_refused_access(SharedGroup& group, const std::string& name, const std::string& what,
-                        const std::string& letters, MakeTarget make) {
+                        const std::string& letters, MakeTarget make, const std::string& also = {}) {
   group.add_harmful(
-      name, "P-MEM-1", "A write " + what + " is refused with NAK 0x62.",
-      [letters, make = std::move(make)](End& h) {
+      name, "P-MEM-1,P-MEM-4,P-RC-15,P-ACK-10" + also,
+      "A write " + what + " is refused with NAK 0x62.", [letters, make = std::move(make)](End& h) {
         if (!h.attach()) return;
         const VaMh target = make(small_pool(h));
         const fabric::Psn psn = h.channel(h.data()).psn;
+        const fabric::Lcn lcn = h.channel(h.data()).lcn;
         h.write(target, ByteVector(target.length), {});
         const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
         if (!nak) return;
-        h.expect(nak->header.psn == psn, "the PSN of the write");
+        h.expect(nak->header.psn == psn && nak->header.csn == 0, "the first cell of the write");
+        h.expect(nak->ack.cumulative == lcn - 1U, "an acknowledgement of what was before it");
         h.expect(letters.find(static_cast<char>(nak->ack.detail)) != std::string::npos,
                  "the letter of the check that failed, one of " + letters);
         h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
@@ -117,8 +119,8 @@ void add_writes(SharedGroup& group) {
 
 void add_elements(SharedGroup& group) {
   group.add(
-      "returned", "P-POOL-13", "When half of a pool is used, the target returns its elements.",
-      [](End& h) {
+      "returned", "P-POOL-13,P-POOL-1,P-CH-11",
+      "When half of a pool is used, the target returns its elements.", [](End& h) {
         const auto begun = begin_writes(h, 60);
         if (!begun) return;
         const auto& [pool, bytes] = *begun;
@@ -181,7 +183,7 @@ void add_indications(SharedGroup& group) {
   add_bad_idata(
       group, "idata_size_smaller", "fewer bytes than were written",
       [](const PoolRecord& p, std::uint32_t element) { return idata_of(p.pool, element, 71); });
-  group.add_of_two("indicate", "P-DATA-10",
+  group.add_of_two("indicate", "P-DATA-10,P-RC-18",
                    "A write without idata is indicated by BufferRDMAIndicate.", [](End& a, End& b) {
                      if (!attach_both(a, b)) return;
                      const PoolRecord pool = small_pool(a);
@@ -267,6 +269,63 @@ void add_access(SharedGroup& group) {
   add_refused_access(group, "address_zero", "at address 0", "e", [](const PoolRecord& p) {
     return VaMh{fabric::VirtualAddress(0), p.handle, 64};
   });
+  add_refused_access(
+      group, "handle_before_range", "with a handle that was not given and a range that no pool has",
+      "ad",
+      [](const PoolRecord& p) {
+        return VaMh{fabric::VirtualAddress(0), fabric::MemoryHandle(p.handle.value ^ 0x00F00000),
+                    64};
+      },
+      ",P-MEM-2,P-ERR-2");
+  add_refused_access(
+      group, "no_bytes_elsewhere", "of 0 bytes with a handle that was not given", "ad",
+      [](const PoolRecord& p) {
+        return VaMh{p.address, fabric::MemoryHandle(p.handle.value ^ 0x00F00000), 0};
+      },
+      ",P-MEM-10");
+  group.add("no_bytes", "P-MEM-10", "A write of 0 bytes is legal.", [](End& h) {
+    if (!h.attach()) return;
+    const fabric::Lcn lcn = h.channel(h.data()).lcn;
+    h.write(element_of(small_pool(h), 0, 0), {}, {});
+    const auto ack =
+        h.await_if([lcn, is_ack = is_ack_of_data(h)](
+                       const Event& e) { return is_ack(e) && e.ack.cumulative == lcn; },
+                   "an ACK of the write");
+    if (ack) h.expect_ignored("a write that is taken");
+  });
+}
+
+void add_ranges(SharedGroup& group) {
+  group.add_harmful(
+      "long_over_the_end", "P-MEM-3",
+      "A write of several cells over the end of a pool is refused at its first cell.", [](End& h) {
+        if (!h.attach()) return;
+        const PoolRecord pool = small_pool(h);
+        const std::uint32_t mcp = h.channel(h.data()).mcp;
+        if (pool.total_bytes() < mcp) return h.outcome().skip("the pools are too small");
+        const fabric::VirtualAddress at(pool.address.value + pool.total_bytes() - mcp);
+        h.write({at, pool.handle, 3 * mcp}, ByteVector(3 * mcp), {});
+        const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+        if (!nak) return;
+        h.expect(nak->header.csn == 0 && nak->ack.detail == 'e',
+                 "the first cell, and the letter e");
+        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+      });
+  Case& of_another = group.add_of_two(
+      "handle_of_another", "P-MEM-7,P-SEC-5",
+      "A write with the handle that another host has is refused.", [](End& a, End& b) {
+        if (!a.attach() || !b.attach()) return;
+        b.write(element_of(small_pool(a), 0, 64), ByteVector(64), {});
+        const auto nak = b.expect_nak(b.data(), AckCode::kRemoteAccess, "NAK remote access");
+        if (!nak) return;
+        b.expect(nak->ack.detail == 'a' || nak->ack.detail == 'c', "the letter c, or a");
+        b.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+        a.expect_ignored("the connection of the other host, which stays");
+      });
+  of_another.may_harm = true;
+}
+
+void add_access_of_channels(SharedGroup& group) {
   group.add_harmful("length_of_va_mh", "P-CELL-6",
                     "A write whose VA/MH has another length than its cells is refused.",
                     [](End& h) {
@@ -305,6 +364,8 @@ std::vector<Case> data_cases() {
   add_indications(group);
   add_bad_indications(group);
   add_access(group);
+  add_ranges(group);
+  add_access_of_channels(group);
   return group.take();
 }
 

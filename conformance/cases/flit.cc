@@ -44,7 +44,8 @@ void add_echo(SharedGroup& group, const std::string& name, const std::string& cl
 }
 
 void add_taken_flits(SharedGroup& group) {
-  add_echo(group, "good", "P-LINK-7", "A DATA flit with one whole cell is taken.", true,
+  add_echo(group, "good", "P-LINK-7,P-LINK-1,P-DG-7,P-CELL-18",
+           "A DATA flit with one whole cell is taken.", true,
            [](const End& h, const ByteVector& cell) {
              return flit({.type = FlitType::kData, .ctl = data_ctl(h)}, cell);
            });

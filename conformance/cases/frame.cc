@@ -12,6 +12,8 @@ using messaging::Function;
 using messaging::PoolElementIdata;
 using messaging::PoolRecord;
 
+constexpr base::Duration kWaiting = std::chrono::milliseconds(60);
+
 // Writes frames for b, into the elements from `first` on.
 void send_frames(Host& a, const Host& b, unsigned count, unsigned first = 0) {
   const PoolRecord pool = small_pool(a);
@@ -22,7 +24,7 @@ void send_frames(Host& a, const Host& b, unsigned count, unsigned first = 0) {
 
 void add_frames(Group& group) {
   group.add_of_two(
-      "to_another_host", "P-DATA-5",
+      "to_another_host", "P-DATA-5,P-DATA-1,P-DATA-2,P-DATA-3,P-DATA-14,P-GEN-6",
       "The target writes a frame into an element of the host's pool, with idata of form A.",
       [](Host& a, Host& b) {
         if (!attach_both(a, b)) return;
@@ -47,6 +49,16 @@ void add_frames(Group& group) {
                      for (unsigned i = 0; i < 5; ++i) {
                        if (!expect_frame(b, frame(b.mac(), a.mac(), 60, i))) return;
                      }
+                   });
+}
+
+void add_short(Group& group) {
+  group.add_of_two("short", "P-DATA-17", "A frame of 20 bytes arrives as it is.",
+                   [](Host& a, Host& b) {
+                     if (!attach_both(a, b)) return;
+                     const ByteVector sent = frame(b.mac(), a.mac(), 20);
+                     write_element(a, small_pool(a), 0, sent);
+                     expect_frame(b, sent);
                    });
 }
 
@@ -82,6 +94,33 @@ void add_elements_of_frames(Group& group) {
         b.expect_serving("a connection that stays");
         b.expect(b.waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
       });
+  group.add_of_two(
+      "flushes_wait", "P-POOL-19,P-POOL-16",
+      "16 flush requests that wait for one write get their replies when it has completed.",
+      [](Host& a, Host& b) {
+        if (!attach_both(a, b)) return;
+        b.acknowledges = false;
+        send_frames(a, b, 1);
+        if (!b.await(EventKind::kWrite, "an RDMA write")) return;
+        std::vector<messaging::TransactionContext> contexts;
+        for (int i = 0; i < 16; ++i) {
+          contexts.push_back(b.next_context());
+          b.send_message(message(Function::kBufferPoolFlushRequest, contexts.back(), {0}));
+        }
+        b.listen(kWaiting);
+        const bool is_early = b.has_message(contexts.front());
+        b.expect(!is_early, "no reply before the write is acknowledged");
+        b.acknowledges = true;
+        b.send_ack(b.data(), fabric::Op::kAck, b.ack_of(b.data()),
+                   b.channel(b.data()).expected_psn - 1U);
+        for (const auto context : contexts) {
+          b.await_if(
+              [context](const Event& e) {
+                return e.kind == EventKind::kMessage && e.message.context == context;
+              },
+              "a reply to each flush request");
+        }
+      });
   group.add_of_two("stopped_nic", "P-CFG-14", "A host whose NIC is stopped gets no frames.",
                    [](Host& a, Host& b) {
                      if (!attach_both(a, b)) return;
@@ -98,6 +137,7 @@ void add_elements_of_frames(Group& group) {
 std::vector<Case> frame_cases() {
   Group group("frame");
   add_frames(group);
+  add_short(group);
   add_elements_of_frames(group);
   return group.take();
 }

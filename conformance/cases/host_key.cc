@@ -101,6 +101,20 @@ void add_initiations(UnitGroup& group) {
       });
 }
 
+void add_bye(UnitGroup& group) {
+  Case& bye =
+      group.add("bye_ends_keys", "P-KEY-22", "After BYE the host makes new keys.", [](Unit& u) {
+        if (!u.attach()) return;
+        u.line().responder().responds = false;
+        u.end_link();
+        const auto seen = await_initiation(u, "INITIATION after BYE");
+        respond(u);
+        if (seen && u.connect()) u.expect_serving("a session that serves");
+      });
+  bye.links = Links::kKeyed;
+  bye.level = Level::kShould;
+}
+
 void add_responses(UnitGroup& group) {
   add(group, "response_changed", "P-KEY-3", "A RESPONSE that does not open is dropped.",
       [](Unit& u) {
@@ -218,6 +232,7 @@ void add_records(UnitGroup& group) {
 std::vector<Case> host_key_cases() {
   UnitGroup group("key");
   add_initiations(group);
+  add_bye(group);
   add_responses(group);
   add_records(group);
   return group.take();

@@ -48,14 +48,15 @@ std::size_t count(const Unit& u, InitStep step, std::size_t since) {
 }
 
 void add_hellos(UnitGroup& group) {
-  group.add("hello", "P-INIT-3", "HELLO has a nonce, no echo, and an instance.", [](Unit& u) {
-    const auto hello = next_hello(u);
-    if (!hello) return;
-    u.expect(hello->nonce != 0 && hello->echo == 0, "a nonce other than 0, and echo 0");
-    u.expect(hello->eui64 != fabric::Eui64(), "an EUI-64 other than 0");
-    u.expect(hello->payload_crc == fabric::PayloadCrc::kRequired, "byte 16 of HELLO 0");
-    expect_link(u);
-  });
+  group.add("hello", "P-INIT-3,P-INIT-22", "HELLO has a nonce, no echo, and an instance.",
+            [](Unit& u) {
+              const auto hello = next_hello(u);
+              if (!hello) return;
+              u.expect(hello->nonce != 0 && hello->echo == 0, "a nonce other than 0, and echo 0");
+              u.expect(hello->eui64 != fabric::Eui64(), "an EUI-64 other than 0");
+              u.expect(hello->payload_crc == fabric::PayloadCrc::kRequired, "byte 16 of HELLO 0");
+              expect_link(u);
+            });
   group.add("hello_terms", "P-INIT-30", "HELLO has the profile of the link and a usable MCP.",
             [](Unit& u) {
               const auto hello = next_hello(u);
@@ -65,7 +66,7 @@ void add_hellos(UnitGroup& group) {
               u.expect((hello->lanes_mask & 0x8001U) == 0x8001U, "lanes 0 and 15");
             });
   group.add(
-      "hello_repeated", "P-INIT-3",
+      "hello_repeated", "P-INIT-3,P-INIT-19",
       "HELLO is repeated with the same nonce, some times soon after BYE, then later and later.",
       [](Unit& u) {
         const auto first = next_hello(u);
@@ -202,7 +203,7 @@ void add_probes(UnitGroup& group) {
 }
 
 void add_link_ends(UnitGroup& group) {
-  group.add("bye_comes_back", "P-INIT-15", "After BYE the host links and connects again.",
+  group.add("bye_comes_back", "P-INIT-15,P-INIT-14", "After BYE the host links and connects again.",
             [](Unit& u) {
               if (!u.connect()) return;
               const std::uint64_t before = u.transaction();

@@ -132,7 +132,7 @@ void add_keys(Group& group) {
                put_macs_again(h, message);
                return message;
              });
-  add_silent(group, "unknown_key", "P-KEY-8", "A key that is not allowed gets no reply.",
+  add_silent(group, "unknown_key", "P-KEY-8,P-KEY-2", "A key that is not allowed gets no reply.",
              [](Host& h) {
                const session::Secret stranger = session::random_private_key(h.random());
                const auto message = h.line().session().initiation({}, &stranger);
@@ -218,7 +218,7 @@ void add_record(Group& group, const std::string& name, const std::string& clause
 }
 
 void add_records(Group& group) {
-  add_record(group, "good_record", "P-KEY-9", "A good record is taken.", true,
+  add_record(group, "good_record", "P-KEY-9,P-KEY-20", "A good record is taken.", true,
              [](Host& h, const ByteVector& plain) { return h.line().session().seal(plain); });
   add_record(group, "gap_of_counters", "P-KEY-10",
              "A record whose counter leaves some out is taken.", true,
@@ -260,8 +260,9 @@ void add_bad_records(Group& group) {
                record.back() ^= std::byte{1};
                return record;
              });
-  add_record(group, "ciphertext", "P-KEY-10", "A record of which a byte has changed is dropped.",
-             false, [](Host& h, const ByteVector& plain) {
+  add_record(group, "ciphertext", "P-KEY-10,P-SEC-4",
+             "A record of which a byte has changed is dropped.", false,
+             [](Host& h, const ByteVector& plain) {
                ByteVector record = h.line().session().seal(plain);
                record[20] ^= std::byte{1};
                return record;
@@ -306,6 +307,24 @@ void add_new_keys(Group& group) {
                return;
              }
              h.expect_ignored("a connection that stays under new keys");
+           })
+      .links = Links::kKeyed;
+  group
+      .add("previous_keys", "P-KEY-13",
+           "A record under the keys of before is taken for some time, and the reply is under the "
+           "new.",
+           [](Host& h) {
+             if (!h.attach()) return;
+             std::uint64_t nonce = 0;
+             const ByteVector late = h.line().session().seal(probe_datagram(h, nonce));
+             if (!h.expect(h.line().agree(h.now() + h.config().timeout),
+                           "RESPONSE to a second INITIATION")) {
+               return;
+             }
+             h.expect_serving("a connection that stays under new keys");
+             h.line().send_raw(late);
+             const auto reply = h.await(EventKind::kProbe, "PROBE_REPLY");
+             if (reply) h.expect(reply->init.echo == nonce, "a reply to the probe that came late");
            })
       .links = Links::kKeyed;
   group

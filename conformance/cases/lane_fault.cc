@@ -15,6 +15,7 @@ using fabric::FlitType;
 constexpr base::Duration kTaken = 20ms;  // a flit that is taken would be acknowledged: P-LINK-33
 constexpr std::size_t kEchoBytes = 200;  // one cell of the full profile, and several flits
 constexpr std::uint8_t kJunkLane = 1;    // nothing else is on it
+constexpr std::uint32_t kAtOnce = 32;    // flits that the carrier holds
 
 // An ECHO in one cell of several flits, which the case sends.
 struct EchoFlits {
@@ -156,12 +157,54 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
   });
 }
 
+// A cell without an end holds the blocks of its flits: of one byte each, so that one cell holds all
+// that were granted. One more is beyond them, whatever it is.
+void add_beyond_credits(SharedGroup& group) {
+  group.add(
+      "beyond_credits", "P-LINK-32",
+      "A flit beyond the credits is dropped, and its blocks are not granted.", [](End& h) {
+        if (!attach_quiet(h)) return;
+        Lanes& lanes = h.lanes();
+        const std::uint32_t granted = lanes.target_limit(kJunkLane);
+        if (granted >= h.channel(0).mcp)
+          return h.outcome().skip("the target grants more blocks than a cell has bytes");
+        const ByteVector byte(1, std::byte{0xA5});
+        const auto send = [&](std::uint8_t ctl) {
+          for (const LaneFlit& flit : lanes.cut(kJunkLane, byte)) {
+            h.send_datagram(changed(h, flit, [ctl](FlitHeader& header) { header.ctl = ctl; }));
+          }
+        };
+        for (std::uint32_t i = 0; i < granted && h.is_good(); ++i) {
+          send(i == 0 ? fabric::kFlitSof : std::uint8_t{0});
+          if (i % kAtOnce == kAtOnce - 1) h.listen(1ms);
+        }
+        const auto is_taken = [&] { return lanes.acknowledged() == lanes.next_lsn() - 1U; };
+        const auto await_taken = [&] {
+          for (const base::Time until = h.now() + h.config().timeout;
+               h.is_good() && !is_taken() && h.now() < until;) {
+            h.listen(2ms);
+          }
+          h.expect(is_taken(), "an acknowledgement of all flits");
+        };
+        await_taken();
+        if (lanes.target_limit(kJunkLane) != granted)
+          return h.outcome().skip("the target takes no cell of flits of one byte");
+        send(fabric::kFlitEof);
+        await_taken();
+        h.listen(kTaken);
+        const std::uint32_t more = lanes.target_limit(kJunkLane) - granted;
+        h.expect(more == 0 || more == granted, "no block for the flit beyond the credits");
+        h.expect_serving("a link that serves on");
+      });
+}
+
 }  // namespace
 
 std::vector<Case> lane_fault_cases() {
   SharedGroup group("lane");
   add_order(group);
   add_headers(group);
+  add_beyond_credits(group);
   add_no_cell(group, "no_first", "A flit without SOF outside of a cell is dropped.", {0});
   add_no_cell(group, "two_firsts", "A cell is dropped when the next one begins before its end.",
               {fabric::kFlitSof, fabric::kFlitSof | fabric::kFlitEof});

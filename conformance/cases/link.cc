@@ -46,7 +46,7 @@ void add_bad_hello(Group& group, const std::string& name, const std::string& wha
 }
 
 void add_handshake(Group& group) {
-  group.add("hello_gets_challenge", "P-INIT-5",
+  group.add("hello_gets_challenge", "P-INIT-5,P-INIT-35,P-GEN-2",
             "A HELLO of an instance that is not known gets a CHALLENGE that echoes its nonce.",
             [](Host& h) {
               const auto reply = hello(h);
@@ -56,8 +56,8 @@ void add_handshake(Group& group) {
               h.expect(reply->eui64 != fabric::Eui64() && reply->eui64 != h.config().eui64,
                        "an EUI-64 that is the target's own");
             });
-  group.add("reply_is_not_longer", "P-INIT-6", "The reply to a HELLO is not longer than the HELLO.",
-            [](Host& h) {
+  group.add("reply_is_not_longer", "P-INIT-6,P-SEC-3",
+            "The reply to a HELLO is not longer than the HELLO.", [](Host& h) {
               h.send(h.init(InitStep::kHello));
               const auto reply = h.await(EventKind::kInit, "a reply to HELLO");
               if (reply) {
@@ -68,8 +68,8 @@ void add_handshake(Group& group) {
   group.add("proof_gets_ready", "P-INIT-8",
             "The step that echoes the token gets READY, with the link addresses of both ends.",
             [](Host& h) { h.link(); });
-  group.add("terms_of_ready", "P-INIT-9", "READY has the profile of the link and a usable MCP.",
-            [](Host& h) {
+  group.add("terms_of_ready", "P-INIT-9,P-INIT-21",
+            "READY has the profile of the link and a usable MCP.", [](Host& h) {
               if (!h.link()) return;
               const auto ready = hello(h);
               if (!ready) return;
@@ -85,6 +85,22 @@ void add_handshake(Group& group) {
               if (!h.link()) return;
               const auto reply = hello(h);
               if (reply) h.expect(reply->step == InitStep::kReady, "READY");
+            });
+}
+
+void add_mode(Group& group) {
+  group.add("hello_keeps_the_mode", "P-INIT-18,P-INIT-22",
+            "A HELLO on a link that is up does not change the mode of its CRC.", [](Host& h) {
+              if (!h.attach()) return;
+              const auto before = hello(h);
+              if (!before) return;
+              Init again = h.init(InitStep::kHello);
+              again.payload_crc = fabric::PayloadCrc::kOmitted;
+              const auto after = reply_to_hello(h, again);
+              if (!after) return;
+              h.expect(after->step == InitStep::kReady && after->payload_crc == before->payload_crc,
+                       "READY with the mode of before");
+              h.expect_ignored("a link that stays up");
             });
 }
 
@@ -166,7 +182,7 @@ void add_refusals(Group& group) {
            })
       .links = Links::kPlain;
   group
-      .add("identity_of_the_key", "P-INIT-17",
+      .add("identity_of_the_key", "P-INIT-17,P-SEC-10",
            "On a keyed link an INIT with an EUI-64 that is not that of the key is dropped.",
            [](Host& h) {
              Init wrong = h.init(InitStep::kHello);
@@ -269,7 +285,7 @@ void add_life(Group& group) {
             [](Host& h) {
               if (h.link()) expect_probe_reply(h);
             });
-  group.add("long_probe_short_reply", "P-INIT-31", "The reply to a long probe is short.",
+  group.add("long_probe_short_reply", "P-INIT-31,P-INIT-32", "The reply to a long probe is short.",
             [](Host& h) {
               if (!h.link()) return;
               const Init probe = h.init(InitStep::kProbe);
@@ -323,7 +339,7 @@ void add_ends_of_links(Group& group) {
               h.send(wrong);
               h.expect_ignored("a link that stays up");
             });
-  group.add("new_instance_ends_the_old", "P-INIT-8",
+  group.add("new_instance_ends_the_old", "P-INIT-8,P-ERR-9",
             "A new instance of a host ends the connections of the one before.", [](Host& h) {
               if (!h.attach()) return;
               h.begin_instance(h.config().instance ^ 0x100);
@@ -358,6 +374,7 @@ void add_ends_of_links(Group& group) {
 std::vector<Case> link_cases() {
   Group group("link");
   add_handshake(group);
+  add_mode(group);
   add_tokens(group);
   add_refusals(group);
   add_bad_hellos(group);

@@ -119,8 +119,8 @@ void add_bad_acks(SharedGroup& group) {
                            h.expect_ignored("an ACK of the past that is dropped");
                          });
   past.level = Level::kRobustness;
-  group.add("nak_of_nothing", "P-RC-14", "A NAK of a packet that is not in flight is dropped.",
-            [](End& h) {
+  group.add("nak_of_nothing", "P-RC-14,P-ERR-5",
+            "A NAK of a packet that is not in flight is dropped.", [](End& h) {
               if (!h.attach() || !h.expect_serving("a target that serves")) return;
               AckExt nak = h.ack_of(0);
               nak.code = AckCode::kInvalidRequest;

@@ -157,8 +157,8 @@ void add_fields(SharedGroup& group) {
                       }
                       h.expect_ended("an end of the connection");
                     });
-  group.add("seven_errors", "P-CH-16", "Seven errors within a minute do not end the connection.",
-            [](End& h) {
+  group.add("seven_errors", "P-CH-16,P-ERR-1",
+            "Seven errors within a minute do not end the connection.", [](End& h) {
               if (!h.attach()) return;
               for (int i = 0; i < 7; ++i) h.send_message(raw(h, 0, 1, {1, 2, 3}));
               h.expect_ignored("a connection that stays");

@@ -173,6 +173,25 @@ void add_state(Group& group) {
   });
 }
 
+void add_kept(Group& group) {
+  Case& kept =
+      group.add("settings_kept", "P-CFG-22",
+                "A new connection of the same host has the settings of before.", [](Host& h) {
+                  if (!h.attach() || !h.start_nic()) return;
+                  expect_status(h, CfgCode::kVlanAdd, vlan_request(9), CfgStatus::kOk);
+                  cfg::GetStateReply before, after;
+                  if (!read(h, expect_status(h, CfgCode::kGetState, {}, CfgStatus::kOk), before))
+                    return;
+                  h.send(h.mgmt(fabric::MgmtKind::kDisc, h.transaction()));
+                  h.await(EventKind::kMgmt, "DISC_REP");
+                  if (!h.connect()) return;
+                  if (!read(h, expect_status(h, CfgCode::kGetState, {}, CfgStatus::kOk), after))
+                    return;
+                  h.expect(before.digest() == after.digest(), "the digest of before");
+                });
+  kept.level = Level::kShould;
+}
+
 void add_queries(Group& group) {
   group.add("stats", "P-CFG-1", "QUERY_STATS names the groups, and GET_STATS serves each.",
             [](Host& h) {
@@ -229,8 +248,8 @@ void add_filters(Group& group) {
                                                       filter.refusal() == cfg::PROMISCUOUS),
                   "status OK, or status 4 and the reason promiscuous");
             });
-  group.add_of_two("address_of_another", "P-CFG-6", "A host does not get the address of another.",
-                   [](Host& a, Host& b) {
+  group.add_of_two("address_of_another", "P-CFG-6,P-SEC-7",
+                   "A host does not get the address of another.", [](Host& a, Host& b) {
                      if (!a.attach() || !a.start_nic() || !b.attach()) return;
                      const auto reply = b.request(CfgCode::kSetMac, mac_request(a.mac()));
                      cfg::SetMacReply refused;
@@ -248,6 +267,7 @@ std::vector<Case> nic_cases() {
   add_more_settings(group);
   add_requests_of_target(group);
   add_state(group);
+  add_kept(group);
   add_queries(group);
   add_filters(group);
   return group.take();

@@ -15,12 +15,16 @@ using messaging::PoolRef;
 using Words = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kPoolsMax = 272;  // that a target keeps state for
+constexpr base::Duration kGranted =
+    std::chrono::milliseconds(100);  // the target would have granted
 
 void append(Words& to, const PoolRecord& record) {
   for (const std::uint32_t word :
        {record.pool.value, record.elements, record.element_bytes, record.handle.value,
         static_cast<std::uint32_t>(record.address.value >> 32),
-        static_cast<std::uint32_t>(record.address.value), std::uint32_t{0}, std::uint32_t{0}}) {
+        static_cast<std::uint32_t>(record.address.value),
+        static_cast<std::uint32_t>(record.pool_context >> 32),
+        static_cast<std::uint32_t>(record.pool_context)}) {
     to.push_back(word);
   }
 }
@@ -107,6 +111,28 @@ void add_more_pools(SharedGroup& group) {
                      b.expect_serving("a target that has taken the pool");
                      expect_frame_in(a, b, another_pool(5));
                    });
+  group.add_of_two("any_context", "P-POOL-4", "A pool may have any context.", [](End& a, End& b) {
+    if (!attach_both(a, b)) return;
+    PoolRecord pool = another_pool(5);
+    pool.pool_context = 0xFEDCBA9876543210;
+    advertise(b, pool);
+    if (flush(b, {0}, false)) expect_frame_in(a, b, pool);
+  });
+  group.add_of_two("one_bad_record", "P-MSG-6", "A message with one bad record changes nothing.",
+                   [](End& a, End& b) {
+                     if (!attach_both(a, b)) return;
+                     Words behind;
+                     append(behind, another_pool(5));
+                     append(behind, another_pool(6));
+                     behind.at(9) = 0;  // the elements of the second
+                     b.send_message(message(Function::kBufferRecvPool, b.next_context(), behind));
+                     if (!flush(b, {0}, false)) return;
+                     b.forget_events();
+                     write_element(a, small_pool(a), 0, frame(b.mac(), a.mac(), 60));
+                     a.expect_serving("a target that has taken the frame");
+                     b.expect_serving("a connection that survives one error");
+                     b.expect(b.waiting(EventKind::kWrite) == 0, "no write into either pool");
+                   });
   add_bad_pool(group, "no_elements", "0 elements", [](PoolRecord& p) { p.elements = 0; });
   add_bad_pool(group, "no_size", "elements of 0 bytes", [](PoolRecord& p) { p.element_bytes = 0; });
   add_bad_pool(group, "too_large", "more than 2^48 bytes",
@@ -131,8 +157,8 @@ void add_more_pools(SharedGroup& group) {
                 h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
               });
             });
-  group.add("too_many_pools", "P-POOL-3", "More pools than the target keeps state for are dropped.",
-            [](End& h) {
+  group.add("too_many_pools", "P-POOL-3,P-LIM-2,P-ERR-6",
+            "More pools than the target keeps state for are dropped.", [](End& h) {
               if (!h.attach()) return;
               const auto send_pools = [&h](std::uint32_t first, std::uint32_t count) {
                 Words behind;
@@ -164,6 +190,30 @@ void add_more_pools(SharedGroup& group) {
         if (!granted) return h.outcome().skip("the target has granted no pool");
         h.expect(granted->message.context == context, "the Transaction Context of the request");
       });
+}
+
+void add_get_limit(SharedGroup& group) {
+  Case& limit = group.add(
+      "get_is_bounded", "P-LIM-3", "BufferRecvPoolGet brings no more than 512 elements and 4 MiB.",
+      [](End& h) {
+        if (!h.attach() || !h.expect_serving("a target that serves")) return;
+        h.forget_events();
+        const std::size_t before = h.pools().size();
+        for (int i = 0; i < 8; ++i) {
+          h.send_message(message(Function::kBufferRecvPoolGet, h.next_context(), {1514, 100}));
+        }
+        h.await_message(Function::kBufferRecvPool, {});
+        h.listen(kGranted);
+        if (h.pools().size() == before) return h.outcome().skip("the target has granted no pool");
+        std::uint64_t elements = 0, bytes = 0;
+        for (std::size_t i = before; i < h.pools().size(); ++i) {
+          elements += h.pools()[i].elements;
+          bytes += h.pools()[i].total_bytes();
+        }
+        h.expect(elements <= 512 && bytes <= 4U << 20, "512 elements and 4 MiB at most");
+        h.expect_ignored("a connection that stays");
+      });
+  limit.level = Level::kShould;
 }
 
 // An Update that is dropped, or that ends the connection.
@@ -213,8 +263,8 @@ void add_updates(SharedGroup& group) {
 }
 
 void add_flushes(SharedGroup& group) {
-  group.add("flush_own", "P-POOL-18", "A flush of our pools gets a reply with its context.",
-            [](End& h) {
+  group.add("flush_own", "P-POOL-18,P-POOL-20",
+            "A flush of our pools gets a reply with its context.", [](End& h) {
               if (!h.attach()) return;
               flush(h, {0}, false);
               h.expect_ignored("a connection that stays");
@@ -250,7 +300,7 @@ void add_flushes(SharedGroup& group) {
               h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
               h.expect_ignored("a connection that stays");
             });
-  group.add_harmful("flush_of_target", "P-MEM-9",
+  group.add_harmful("flush_of_target", "P-MEM-9,P-POOL-14,P-MEM-5",
                     "After a flush of the target's pool a write into it is refused.", [](End& h) {
                       if (!h.attach()) return;
                       const PoolRecord pool = h.pools().at(0);
@@ -286,6 +336,7 @@ std::vector<Case> pool_cases() {
   SharedGroup group("pool");
   add_advertised(group);
   add_more_pools(group);
+  add_get_limit(group);
   add_updates(group);
   add_flushes(group);
   return group.take();

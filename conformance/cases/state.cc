@@ -16,8 +16,9 @@ using fabric::MgmtKind;
 using messaging::Function;
 using messaging::PoolRecord;
 
-constexpr base::Duration kNoDisc = 250ms;     // 100 ms apart
-constexpr base::Duration kCrossing = 20ms;    // of a DISC that was sent before the reply
+constexpr base::Duration kNoDisc = 250ms;   // 100 ms apart
+constexpr base::Duration kCrossing = 20ms;  // of a DISC that was sent before the reply
+constexpr base::Duration kIdleAgain = 50ms;
 constexpr base::Duration kTriesMin = 4500ms;  // 5 s, with room for the clock of the target
 constexpr base::Duration kTriesTime = 9s;
 
@@ -85,7 +86,7 @@ void add_closing(SharedGroup& group) {
 
 void add_tries(SharedGroup& group) {
   group.add_harmful(
-      "tries", "P-RC-9",
+      "tries", "P-RC-9,P-CH-13",
       "A cell that is never acknowledged ends the connection, after 5 s at least.", [](End& h) {
         if (!h.attach()) return;
         h.acknowledges = false;
@@ -99,19 +100,31 @@ void add_tries(SharedGroup& group) {
 }
 
 void add_silence(Group& group) {
-  group
-      .add("silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
-           [](Host& h) {
-             if (!h.attach() || !silence(h)) return;
-             h.keeps_alive = true;
-             h.send_flit({.type = fabric::FlitType::kIdle,
-                          .vl = fabric::kMgmtLane,
-                          .ctl = fabric::kFlitHeaderCrcOnly},
-                         {});
-             h.expect_ignored("the connection of before");
-           })
-      .profiles = Profiles::kWholeCells;
-  group.add("silence_then_hello", "P-INIT-10",
+  const auto add_idle = [&](const std::string& name, const std::string& clause,
+                            const std::string& description, std::uint8_t vl) {
+    group
+        .add(name, clause, description,
+             [vl](Host& h) {
+               if (!h.attach() || !silence(h)) return;
+               // Only what ends the silence is sent until the target sends IDLE once more.
+               const std::size_t idles = h.idles();
+               const base::Time until = h.now() + std::max<base::Duration>(h.config().timeout, 2s);
+               while (h.is_good() && h.idles() == idles && h.now() < until) {
+                 h.send_flit(
+                     {.type = fabric::FlitType::kIdle, .vl = vl, .ctl = fabric::kFlitHeaderCrcOnly},
+                     {});
+                 h.listen(kIdleAgain);
+               }
+               h.expect(h.idles() > idles, "IDLE on a link that is up again");
+               h.keeps_alive = true;
+               h.expect_ignored("the connection of before");
+             })
+        .profiles = Profiles::kWholeCells;
+  };
+  add_idle("silence_then_idle", "P-LINK-6,P-LINK-14", "A valid flit ends the silence of a link.",
+           fabric::kMgmtLane);
+  add_idle("silence_then_idle_on_lane_2", "P-LINK-9", "So does IDLE on another lane.", 2);
+  group.add("silence_then_hello", "P-INIT-10,P-RC-27",
             "HELLO of the same instance ends the silence of a link, and its connection serves.",
             [](Host& h) {
               if (!h.attach() || !silence(h)) return;
@@ -130,7 +143,7 @@ void add_silence(Group& group) {
     if (reply) h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
     h.expect(h.waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
   });
-  group.add("silence_then_another_instance", "P-INIT-8",
+  group.add("silence_then_another_instance", "P-INIT-8,P-ERR-9",
             "A new instance ends the connections of a silent one.", [](Host& h) {
               if (!h.attach() || !silence(h)) return;
               h.begin_instance(h.config().instance ^ 0x100);
@@ -169,12 +182,13 @@ bool offer_one_element(End& h) {
 }
 
 // `write` makes the target write, and returns the write.
-void expect_two_writes(End& h, const std::function<std::optional<Event>()>& write, bool is_early) {
+void expect_two_writes(End& h, const std::function<std::optional<Event>()>& write, bool is_early,
+                       std::uint32_t count) {
   if (!offer_one_element(h)) return;
   h.acknowledges = !is_early;
   const auto first = write();
   if (!first) return;
-  h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, 1}));
+  h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, count}));
   if (!is_early) h.acknowledges = true;
   const auto second = write();
   if (!second) return;
@@ -183,14 +197,39 @@ void expect_two_writes(End& h, const std::function<std::optional<Event>()>& writ
   h.expect_serving("a connection that serves");
 }
 
+// Frames wait for the one element, which is not returned.
+void add_requests_for_pools(Group& group) {
+  group.add_of_two(
+      "get_rate", "P-LIM-4", "BufferRecvPoolGet comes once per second at most.",
+      [](Host& a, Host& b) {
+        if (!attach_both(a, b) || !offer_one_element(b)) return;
+        const base::Time at = b.now();
+        std::size_t gets = 0;
+        for (unsigned i = 0; i < 40 && b.is_good() && a.is_good(); ++i) {
+          write_element(a, small_pool(a), i % small_pool(a).elements,
+                        frame(b.mac(), a.mac(), 60, i));
+          b.forget_events();
+          b.listen(50ms);
+          gets += static_cast<std::size_t>(std::ranges::count_if(b.events(), [](const Event& e) {
+            return e.kind == EventKind::kMessage && e.function() == Function::kBufferRecvPoolGet;
+          }));
+        }
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(b.now() - at).count();
+        b.expect(gets <= static_cast<std::size_t>(seconds) + 2, "one in each second");
+      });
+}
+
 void add_elements(Group& group, UnitGroup& of_unit) {
   struct Kind {
     std::string name, clause, description;
     bool is_early;
+    std::uint32_t count = 1;
   };
   for (const Kind& kind :
        {Kind{"element_returned", "P-POOL-10",
              "An Update makes an element available, which is used once more.", false},
+        Kind{"elements_returned", "P-POOL-9",
+             "An Update of 0 elements makes all from the first one available.", false, 0},
         Kind{"element_overtaken", "P-POOL-12",
              "An Update that overtakes the ACK of a write makes its element "
              "available too.",
@@ -205,12 +244,12 @@ void add_elements(Group& group, UnitGroup& of_unit) {
             ++number;
             return b.await(EventKind::kWrite, "an RDMA write");
           },
-          kind.is_early);
+          kind.is_early, kind.count);
     });
     of_unit.add("host_" + kind.name, kind.clause, kind.description, [kind](Unit& u) {
       if (!u.attach() || !u.start_nic()) return;
       expect_two_writes(
-          u, [&u] { return announced(u); }, kind.is_early);
+          u, [&u] { return announced(u); }, kind.is_early, kind.count);
     });
   }
 }
@@ -225,6 +264,7 @@ std::vector<Case> state_cases() {
   UnitGroup of_unit("state");
   add_silence(group);
   add_elements(group, of_unit);
+  add_requests_for_pools(group);
   std::vector<Case> all = shared.take();
   for (std::vector<Case> some : {group.take(), of_unit.take()}) {
     std::move(some.begin(), some.end(), std::back_inserter(all));

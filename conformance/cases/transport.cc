@@ -43,29 +43,32 @@ void add_refused(SharedGroup& group, const std::string& name, const std::string&
 }
 
 void add_acks(SharedGroup& group) {
-  group.add("ack", "P-RC-5", "A cell with flag A gets an ACK of its PSN and LCN.", [](End& h) {
-    if (!h.attach()) return;
-    const fabric::Psn psn = h.channel(0).psn;
-    const fabric::Lcn lcn = h.channel(0).lcn;
-    h.send_cell(next_echo(h, h.next_context()));
-    const auto ack = await_ack(h, lcn);
-    if (!ack) return;
-    h.expect(ack->header.psn == psn && ack->header.csn == 0, "the PSN and CSN of the cell");
-    h.expect(ack->ack.detail == 0 && ack->ack.bitmap_words == 0, "no detail and no bitmap");
-    h.expect(ack->ack.receive_credits > 0, "receive credits");
-  });
-  group.add("msn", "P-ACK-5", "The MSN of ACKs counts the completed packets.", [](End& h) {
-    if (!h.attach()) return;
-    std::uint32_t before = 0;
-    for (int i = 0; i < 3; ++i) {
-      const fabric::Lcn lcn = h.channel(0).lcn;
-      h.send_cell(next_echo(h, h.next_context()));
-      const auto ack = await_ack(h, lcn);
-      if (!ack) return;
-      h.expect(i == 0 || ack->ack.msn == before + 1, "one packet more in each ACK");
-      before = ack->ack.msn;
-    }
-  });
+  group.add(
+      "ack", "P-RC-5,P-ACK-1,P-ACK-2,P-ACK-3", "A cell with flag A gets an ACK of its PSN and LCN.",
+      [](End& h) {
+        if (!h.attach()) return;
+        const fabric::Psn psn = h.channel(0).psn;
+        const fabric::Lcn lcn = h.channel(0).lcn;
+        h.send_cell(next_echo(h, h.next_context()));
+        const auto ack = await_ack(h, lcn);
+        if (!ack) return;
+        h.expect(ack->header.psn == psn && ack->header.csn == 0, "the PSN and CSN of the cell");
+        h.expect(ack->ack.detail == 0 && ack->ack.bitmap_words == 0, "no detail and no bitmap");
+        h.expect(ack->ack.receive_credits > 0, "receive credits");
+      });
+  group.add("msn", "P-ACK-5,P-CELL-19", "The MSN of ACKs counts the completed packets.",
+            [](End& h) {
+              if (!h.attach()) return;
+              std::uint32_t before = 0;
+              for (int i = 0; i < 3; ++i) {
+                const fabric::Lcn lcn = h.channel(0).lcn;
+                h.send_cell(next_echo(h, h.next_context()));
+                const auto ack = await_ack(h, lcn);
+                if (!ack) return;
+                h.expect(i == 0 || ack->ack.msn == before + 1, "one packet more in each ACK");
+                before = ack->ack.msn;
+              }
+            });
   group.add("duplicate", "P-RC-3", "A cell that was taken before is acknowledged and not executed.",
             [](End& h) {
               if (!h.attach()) return;
@@ -147,6 +150,30 @@ void add_gaps(SharedGroup& group) {
   });
 }
 
+void add_bitmap_limit(SharedGroup& group) {
+  group.add(
+      "bitmap_is_bounded", "P-ACK-8",
+      "However far ahead a cell is, the bitmap has 64 words at most, 8 in the full profile.",
+      [](End& h) {
+        if (!h.attach()) return;
+        const std::uint32_t words_max = h.is_full() ? 8 : 64;
+        CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+        const std::uint32_t ahead = 32 * words_max + 40;
+        head.header.lcn = head.header.lcn + ahead;
+        head.header.psn = head.header.psn + ahead;
+        h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+        // One that is nearer has its bit in any case.
+        const ByteVector missing = next_echo(h, h.next_context());
+        h.send_cell(next_echo(h, h.next_context()));
+        const auto ack = h.await_if(
+            [](const Event& e) { return e.kind == EventKind::kAck && e.ack.bitmap_words > 0; }, {});
+        if (!ack) return h.outcome().skip("the target keeps no early cells");
+        h.expect(ack->ack.bitmap_words <= words_max, "a bitmap within its limit");
+        h.send_cell(missing);
+        h.expect_ignored("a connection that stays");
+      });
+}
+
 void add_long_messages(SharedGroup& group) {
   group.add("long_message", "P-RC-1", "A message of several cells is put together.", [](End& h) {
     if (!h.attach()) return;
@@ -190,8 +217,8 @@ std::uint32_t put_after_first(End& h, Op op, Pos pos, std::uint16_t csn) {
 }
 
 void add_refused_sequences(SharedGroup& group) {
-  add_refused(group, "psn_jumps", "P-RC-12", "The next cell with another PSN gets NAK 0x61.",
-              [](End& h) {
+  add_refused(group, "psn_jumps", "P-RC-12,P-RC-24",
+              "The next cell with another PSN gets NAK 0x61.", [](End& h) {
                 CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
                 head.header.psn = head.header.psn + 1U;
                 h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
@@ -245,8 +272,8 @@ void add_refused_operations(SharedGroup& group) {
         h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
         h.expect(!h.has_message(context), "no reply to a message that is too long");
       });
-  add_refused(group, "write_on_channel_0", "P-CH-8", "An RDMA write on channel 0 gets NAK 0x61.",
-              [](End& h) {
+  add_refused(group, "write_on_channel_0", "P-CH-8,P-RC-26",
+              "An RDMA write on channel 0 gets NAK 0x61.", [](End& h) {
                 has_two_channels(h);
                 CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
@@ -286,6 +313,7 @@ std::vector<Case> transport_cases() {
   SharedGroup group("rc");
   add_acks(group);
   add_gaps(group);
+  add_bitmap_limit(group);
   add_long_messages(group);
   add_refused_sequences(group);
   add_refused_operations(group);

@@ -38,8 +38,10 @@ constexpr base::Duration kNoReply = 300ms;
 
 // A connection with the terms of the host. One that is refused as a variant that the target does
 // not have keeps the clause too: the case is skipped. Returns the capabilities of the target.
-std::optional<Capabilities> agree(Host& h, const std::string& variant) {
+std::optional<Capabilities> agree(Host& h, const std::string& variant,
+                                  std::uint16_t mcp = fabric::kMcpMax) {
   Mgmt request = h.request(h.capabilities());
+  for (fabric::MgmtPair& pair : request.pairs) pair.mcp = std::min(pair.mcp, mcp);
   const auto event = h.ask(request);
   if (!event) return std::nullopt;
   const Mgmt& reply = event->mgmt;
@@ -56,6 +58,7 @@ std::optional<Capabilities> agree(Host& h, const std::string& variant) {
       h.expect(static_cast<int>(theirs.channels()) == static_cast<int>(h.terms.channels),
                "the arrangement of the request");
   if (!is_reply) return std::nullopt;
+  for (const unsigned i : {0U, 1U}) h.channel(i).mcp = std::min(h.channel(i).mcp, mcp);
   return theirs;
 }
 
@@ -63,13 +66,13 @@ bool attach_with(Host& h, const std::string& variant) {
   return h.link() && agree(h, variant) && h.advertise();
 }
 
-// Both connections of separate channels.
-bool connect_separate(Host& h) {
+// Both connections of separate channels, which are on UC.
+bool connect_separate(Host& h, std::uint16_t mcp = fabric::kMcpMax) {
   h.terms.channels = Terms::Channels::kSeparate;
   if (!h.link()) return false;
   for (const unsigned channel : {0U, 1U}) {
     h.terms.connecting = channel;
-    if (!agree(h, "separate connections")) return false;
+    if (!agree(h, "separate connections", mcp)) return false;
     h.expect(h.channel(channel).service == fabric::Service::kUc, "service UC");
   }
   return h.is_good();
@@ -133,6 +136,82 @@ void add_separate(Group& group) {
               h.send_message(echo_message(context, 8));
               h.listen(kNoReply);
               h.expect(!h.has_message(context), "no reply on channel 0");
+            });
+}
+
+// SendData with a frame for b, as the cells of channel 1.
+std::vector<ByteVector> frame_cells(Host& a, const ByteVector& sent) {
+  ByteVector all =
+      message(Function::kSendData, a.next_context(), {static_cast<std::uint32_t>(sent.size())});
+  all.insert(all.end(), sent.begin(), sent.end());
+  all.resize((all.size() + 3) & ~std::size_t{3});
+  const std::size_t mcp = a.channel(1).mcp;
+  const auto count = static_cast<std::uint32_t>((all.size() + mcp - 1) / mcp);
+  std::vector<ByteVector> cells;
+  for (std::uint32_t csn = 0; csn < count; ++csn) {
+    const auto pos = fabric::position_of(csn, count);
+    const auto head = a.cell(1, fabric::Op::kSend, pos, static_cast<std::uint16_t>(csn));
+    const std::size_t at = csn * mcp;
+    cells.push_back(a.make(head, base::Bytes(all).subspan(at, std::min(mcp, all.size() - at))));
+    a.advance(1, pos);
+  }
+  return cells;
+}
+
+// Host a has separate connections, and b is as always. The first frame has two cells or more.
+bool attach_separate(Host& a, Host& b) {
+  constexpr std::uint16_t kShortCells = 1024;
+  return connect_separate(a, kShortCells) && a.start_nic() && b.attach() && b.start_nic();
+}
+ByteVector long_frame(const Host& a, const Host& b, unsigned number) {
+  return frame(b.mac(), a.mac(), 1500, number);
+}
+
+void add_uc(Group& group) {
+  group.add_of_two("uc_hole", "P-UC-2",
+                   "A packet of UC without its last cell is discarded, and the next one taken.",
+                   [](Host& a, Host& b) {
+                     if (!attach_separate(a, b)) return;
+                     const auto lost = frame_cells(a, long_frame(a, b, 1));
+                     for (std::size_t i = 0; i + 1 < lost.size(); ++i) a.send_cell(lost[i]);
+                     const ByteVector next = long_frame(a, b, 2);
+                     for (const ByteVector& cell : frame_cells(a, next)) a.send_cell(cell);
+                     expect_frame(b, next);
+                     a.expect_ignored("a connection that stays");
+                   });
+  group.add_of_two("uc_duplicate", "P-UC-3,P-UC-1",
+                   "A cell of UC that comes twice is taken once, without an ACK.",
+                   [](Host& a, Host& b) {
+                     if (!attach_separate(a, b)) return;
+                     const ByteVector first = long_frame(a, b, 1);
+                     const ByteVector second = long_frame(a, b, 2);
+                     for (const ByteVector* one : {&first, &second}) {
+                       for (const ByteVector& cell : frame_cells(a, *one)) {
+                         for (int i = 0; i < 2; ++i) a.send_cell(cell);
+                       }
+                     }
+                     if (!expect_frame(b, first) || !expect_frame(b, second)) return;
+                     a.expect_ignored("a connection that stays");
+                     b.expect_serving("a connection that stays");
+                     b.expect(b.waiting(EventKind::kWrite) == 0, "each frame once");
+                     a.expect(a.waiting(EventKind::kAck) == 0, "no ACK on UC");
+                   });
+  group.add("uc_too_long", "P-UC-4", "A Send of UC that is longer than its receive is dropped.",
+            [](Host& h) {
+              if (!connect_separate(h)) return;
+              const auto context = h.next_context();
+              const std::size_t over = echo_message(context, 0).size();
+              h.send_message(echo_message(context, h.message_max() + 8 - over));
+              h.expect_ignored("a queue pair that continues");
+              h.expect(!h.has_message(context), "no reply to a message that is too long");
+            });
+  group.add("separate_role", "P-CH-9", "In mode send a message that names pools is dropped.",
+            [](Host& h) {
+              if (!connect_separate(h)) return;
+              const auto pool = h.own_pool();
+              std::array<std::byte, messaging::BufferRecvPool::bytes(1)> offer{};
+              messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&pool, 1), offer);
+              expect_dropped(h, [&](unsigned) { h.send_message(offer); });
             });
 }
 
@@ -243,6 +322,7 @@ std::vector<Case> variant_cases() {
   Group group("variant");
   add_one_channel(group);
   add_separate(group);
+  add_uc(group);
   add_idata(group);
   add_contexts(group);
   add_flush(group);

@@ -13,8 +13,11 @@ std::uint64_t microseconds_of(base::Duration duration) {
 }
 
 boost::json::object object_of(const CaseResult& result) {
+  boost::json::array clauses;
+  for (const std::string& clause : result.about.clauses())
+    clauses.push_back(boost::json::string(clause));
   boost::json::object out{{"id", result.about.id},
-                          {"clause", result.about.clause},
+                          {"clauses", clauses},
                           {"level", name(result.about.level)},
                           {"description", result.about.description},
                           {"verdict", name(result.verdict)},

@@ -47,10 +47,12 @@ std::pair<std::string, unsigned long> order_of(const std::string& clause) {
 std::vector<ClauseResult> Report::clauses() const {
   std::map<std::pair<std::string, unsigned long>, ClauseResult> all;
   for (const CaseResult& result : results) {
-    ClauseResult& one = all[order_of(result.about.clause)];
-    one.clause = result.about.clause;
-    one.cases.push_back(&result);
-    if (rank_of(result.verdict) > rank_of(one.verdict)) one.verdict = result.verdict;
+    for (const std::string& clause : result.about.clauses()) {
+      ClauseResult& one = all[order_of(clause)];
+      one.clause = clause;
+      one.cases.push_back(&result);
+      if (rank_of(result.verdict) > rank_of(one.verdict)) one.verdict = result.verdict;
+    }
   }
   std::vector<ClauseResult> out;
   out.reserve(all.size());

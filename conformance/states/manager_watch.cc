@@ -194,7 +194,7 @@ class ManagerWatch final : public Watch {
     Request& request = at->second;
     request.is_replied = true;
     const bool is_table = smp.attribute == SmpAttribute::kTable;
-    // One that obeys nobody was started again.
+    // One that has no manager was started again.
     if (smp.status == SmpStatus::kRefused && (!is_table || smp.manager.lid != fabric::Lid())) {
       is_refused_ = true;
     } else if (is_table) {

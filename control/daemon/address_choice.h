@@ -32,7 +32,7 @@ class AddressChoice {
   // The addresses that the name has; none: the lookup failed. Returns the one to use from now on,
   // if it is another one.
   std::optional<Endpoint> on_found(const std::vector<Endpoint>& found, base::Time now);
-  // The address that on_found() returned cannot be used now: the next result leads to another one.
+  // The address that on_found() returned cannot be used now: the next result selects another one.
   void on_failed() { must_move_ = true; }
   // When is_lookup_due() may return true because of time alone.
   base::Time deadline() const;

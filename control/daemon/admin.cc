@@ -45,8 +45,11 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       return nic(request, std::move(reply));
     case Command::kTopology:
       return reply(topology(request.what));
-    case Command::kMonitor:  // of the control socket's server
-      return reply({ReplyStatus::kBadRequest, "monitor needs a client that stays"});
+    case Command::kCapture:
+      return capture(request, std::move(reply));
+    case Command::kMonitor:  // these are of the control socket's server
+    case Command::kEndCapture:
+      return reply({ReplyStatus::kBadRequest, "monitor and capture need a client that stays"});
     case Command::kReload:  // of the control thread, where the program has something to reload
       return reply({ReplyStatus::kBadRequest, "reload is for the I/O unit"});
   }
@@ -169,7 +172,7 @@ base::Result<messaging::Connection*> Admin::connection_of(const std::string&) {
 Reply Admin::flush_here(const FlushRequest& request) {
   const auto connection = connection_of(request.peer);
   if (!connection) return {ReplyStatus::kRefused, connection.error().text()};
-  if (auto begun = (*connection)->flush(request.pool, !request.is_of_peer); !begun) {
+  if (auto begun = (*connection)->first().flush(request.pool, !request.is_of_peer); !begun) {
     return {ReplyStatus::kRefused, begun.error().text()};
   }
   return {ReplyStatus::kOk, ""};
@@ -235,6 +238,30 @@ Reply Admin::topology(const std::string& form) const {
   return {ReplyStatus::kOk, fabric_map_text(*map, *as)};
 }
 
+// The control socket's server has made the capture, and sends its frames once there is a reply.
+void Admin::capture(const Request& request, ReplyFunction reply) {
+  if (request.frames == nullptr) {
+    return reply({ReplyStatus::kBadRequest, "capture needs a client that stays"});
+  }
+  if (auto begun = begin_capture(*request.frames, request.interface); !begun) {
+    return reply({ReplyStatus::kRefused, begun.error().text()});
+  }
+  const auto add_queue = [frames = request.frames, interface = request.interface](Admin& admin) {
+    static_cast<void>(admin.begin_capture(*frames, interface));
+  };
+  for (std::size_t i = 1; i <= others_.size(); ++i) {
+    if (post_to(i, add_queue) == Posted::kYes) continue;
+    return reply(
+        {ReplyStatus::kFailed, "queue " + std::to_string(i) + " is busy or stopping: try again"});
+  }
+  reply({ReplyStatus::kOk, ""});
+}
+
+base::Status Admin::begin_capture(lan::FrameCapture&, const std::string&) {
+  return base::Error(
+      "capture is for the host and the I/O unit: there is no Ethernet interface here");
+}
+
 base::Status Admin::evict(const std::string&) { return base::Error("evict is for the I/O unit"); }
 
 void Admin::ping(std::uint32_t count, ReplyFunction reply) {
@@ -255,16 +282,17 @@ bool Admin::send_echo(const std::string& data, std::function<void(bool)> done) {
   const auto connection = connection_to_ping();
   if (!connection) return false;
   const auto sent = (*connection)
-                        ->request(messaging::CfgCode::kEcho, data,
-                                  [done = std::move(done)](const messaging::CfgReply& got) {
-                                    done(got.replied && got.status == messaging::CfgStatus::kOk);
-                                  });
+                        ->first()
+                        .request(messaging::CfgCode::kEcho, data,
+                                 [done = std::move(done)](const messaging::CfgReply& got) {
+                                   done(got.replied && got.status == messaging::CfgStatus::kOk);
+                                 });
   return sent.has_value();
 }
 
 void add_connection(Snapshot& snapshot, const messaging::Connection& connection, PeerInfo& info) {
   const std::string& peer = info.name;
-  const messaging::Agreement& agreement = connection.agreement();
+  const messaging::Agreement& agreement = connection.first().agreement();
   info.channels = channels_name(agreement.channels);
   if (agreement.mode == messaging::Mode::kRdma) {
     info.idata_in = idata_name(agreement.form_in);

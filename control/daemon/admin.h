@@ -1,9 +1,9 @@
-// Serves the requests of the control socket: show, stats, set, flush, ping, peers, evict, nic and
-// topology. The programs handle them here and differ in what they report, what may be set and whom
-// they ping. Each worker has an Admin, which reports and sets what its queue has; that of queue 0
-// gets the requests and reaches the others by their command queues, one after the other. A report
-// is made in steps of the data loop, so that frames are carried between some hosts of it and the
-// next. Thread: the data thread of its worker.
+// Serves the requests of the control socket: show, stats, set, flush, ping, peers, evict, nic,
+// topology and capture. The programs handle them here and differ in what they report, what may be
+// set and whom they ping. Each worker has an Admin, which reports and sets what its queue has; that
+// of queue 0 gets the requests and reaches the others by their command queues, one after the other.
+// A report is made in steps of the data loop, so that frames are carried between some hosts of it
+// and the next. Thread: the data thread of its worker.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,7 @@
 #include "control/known_peers.h"
 #include "control/snapshot.h"
 #include "fabric_emul/link/link.h"
+#include "lan_bridge/frame/frame_capture.h"
 #include "messaging/connection.h"
 
 namespace splitnic::control {
@@ -87,6 +88,10 @@ class Admin {
   virtual void nic(const Request& request, ReplyFunction reply);
   // The subnet as the subnet manager here has found it. For a switch.
   virtual base::Result<FabricMap> fabric_map() const;
+  // Has the frames of the ports of this queue copied to the capture: those of the interface of this
+  // name, or of all if it is empty. Each queue names the same interfaces. An error: there is none.
+  // For the host and the I/O unit.
+  virtual base::Status begin_capture(lan::FrameCapture& capture, const std::string& interface);
   // Runs the command with the Admin of queue `queue`, 1 or more, in its thread. Of queue 0; from
   // any thread.
   Posted post_to(std::size_t queue, std::function<void(Admin&)> command) const;
@@ -122,6 +127,7 @@ class Admin {
   static Snapshot merged(Collection& from);
   static void finish(Collection& from);
   Reply topology(const std::string& form) const;
+  void capture(const Request& request, ReplyFunction reply);
   void flush(const std::string& request, ReplyFunction reply);
   Reply flush_here(const FlushRequest& request);
   Reply set_all(const std::string& what, const std::string& value);

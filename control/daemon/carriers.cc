@@ -1,6 +1,9 @@
 #include "control/daemon/carriers.h"
 
+#include <cerrno>
 #include <utility>
+
+#include "base/log.h"
 
 namespace splitnic::control {
 namespace {
@@ -51,6 +54,13 @@ base::Result<Carrier> listen_carrier(const Endpoint& at, const CarrierConfig& co
   fabric::UdpConfig udp;
   udp.bind = at.udp_text();
   udp.without_interfaces = config.without_interfaces;
+  auto opened = open_udp(udp, config);
+  if (opened || opened.error().errno_value() != EAFNOSUPPORT || at.host != "::") return opened;
+  // [::] is every address of both families, and there is one family.
+  udp.bind = "0.0.0.0:" + std::to_string(at.port);
+  if (config.reports_limits) {
+    base::log_warn("this kernel has no IPv6: " + at.text() + " is IPv4 only");
+  }
   return open_udp(std::move(udp), config);
 }
 

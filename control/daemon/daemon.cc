@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "control/daemon/config_reload.h"
 #include "control/daemon/machine_key.h"
 #include "control/parse_outcome.h"
 #include "control/sd_notify.h"
@@ -72,7 +73,7 @@ base::Status Daemon::start() {
       [this](const Request& request, ReplyFunction reply) {
         worker(0).admin().handle(request, std::move(reply));
       },
-      reload_handler());
+      announced_reload_handler());
   if (!control) return control.error();
   control_ = *std::move(control);
   worker(0).admin().set_text_thread(
@@ -86,6 +87,22 @@ base::Status Daemon::start() {
   }
   worker(0).admin().set_others(std::move(others));
   return give_up_privileges();
+}
+
+// The service manager waits until the settings are read.
+ReloadHandler Daemon::announced_reload_handler() {
+  ReloadHandler handler = reload_handler();
+  if (!handler) return {};
+  return [this, handler = std::move(handler)](const ReplyFunction& reply) {
+    if (!is_up_) {
+      return reply(refuse_reload(ReplyStatus::kFailed, "the program is starting: try again"));
+    }
+    notify_reloading();
+    handler([reply](Reply done) {
+      notify_ready();
+      reply(std::move(done));
+    });
+  };
 }
 
 bool Daemon::passes_later(const base::Error& error) {
@@ -256,6 +273,7 @@ void Daemon::run_workers() {
                      what);
     }
     notify_ready();
+    is_up_ = true;
   } else {
     fail(ready.error());
   }

@@ -51,7 +51,7 @@ class Daemon {
   virtual sandbox::Needs needs() const { return {}; }
 
   // Returns the handler of SIGHUP and `splitnic reload`; empty if the program has nothing to
-  // reload. It may be called before open().
+  // reload. It is called once the program is up: before, both are refused.
   virtual ReloadHandler reload_handler() { return {}; }
 
   // Calls `attempt`, which returns a base::Result, once per second as long as its error passes
@@ -101,6 +101,7 @@ class Daemon {
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();
+  ReloadHandler announced_reload_handler();
   sandbox::Needs all_needs() const;
   base::Status give_up_privileges();
   base::Status filter_calls() const;
@@ -113,6 +114,7 @@ class Daemon {
   const Processors allowed_;
   std::unique_ptr<ControlThread> control_;
   std::atomic<bool> has_failed_{false};
+  std::atomic<bool> is_up_{false};
 };
 
 }  // namespace splitnic::control

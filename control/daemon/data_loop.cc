@@ -1,6 +1,8 @@
 #include "control/daemon/data_loop.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "control/sd_notify.h"
 
@@ -50,9 +52,16 @@ void DataLoop::watch_stop(base::Time now) {
 }
 
 void DataLoop::report_if_due(base::Time now) {
-  if (now < alive_at_) return;
-  alive_at_ = now + *alive_interval_;
-  notify_alive();
+  if (now >= alive_at_) {
+    alive_at_ = now + *alive_interval_;
+    notify_alive();
+  }
+  if (now < status_at_) return;
+  status_at_ = now + kStatusInterval;
+  if (std::string status = module_.status(); status != status_) {
+    notify_status(status);
+    status_ = std::move(status);
+  }
 }
 
 void DataLoop::wait(base::Time now) {
@@ -65,7 +74,7 @@ void DataLoop::wait(base::Time now) {
   waiting_.wait(now, {.made_progress = made_progress_,
                       .bytes_processed = module_.bytes_processed(),
                       .wants_write = is_blocked_,
-                      .deadline = std::min({stop_at_, alive_at_, module_.deadline()})});
+                      .deadline = std::min({stop_at_, alive_at_, status_at_, module_.deadline()})});
 }
 
 base::Status DataLoop::update_ports(base::Time now) {

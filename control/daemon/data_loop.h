@@ -26,6 +26,9 @@ class DataLoop {
 
   // From run() on, the service manager hears this often that the thread does its work. [L-14]
   void report_alive(base::Duration interval) { alive_interval_ = interval; }
+  // The same: it hears of each change of status(), within kStatusInterval.
+  void report_status() { status_at_ = base::Time{}; }
+  static constexpr base::Duration kStatusInterval = std::chrono::seconds(1);
 
   // Returns when a stop was requested and everything in flight has arrived, or after
   // kStopMax. An error: an interface was deleted, without which the module does not continue.
@@ -50,8 +53,10 @@ class DataLoop {
   std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;
   std::optional<base::Duration> alive_interval_;
-  base::Time alive_at_ = base::kNever;  // the next report
-  bool is_blocked_ = false;             // an underlay did not take all when the wait began
+  base::Time alive_at_ = base::kNever;   // the next report
+  base::Time status_at_ = base::kNever;  // the next look
+  std::string status_;                   // reported last
+  bool is_blocked_ = false;              // an underlay did not take all when the wait began
   bool made_progress_ = true;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "control/ping_json.h"
+
 namespace splitnic::control {
 
 void EchoRun::start(std::uint32_t count, base::Clock& clock, Send send, ReplyFunction reply) {
@@ -29,7 +31,7 @@ void EchoRun::finish() {
   if (result_.round_trips.empty()) {
     return reply_({ReplyStatus::kFailed, "no reply from the other side"});
   }
-  reply_({ReplyStatus::kOk, ping_text(result_)});
+  reply_({ReplyStatus::kOk, ping_json(result_)});
 }
 
 }  // namespace splitnic::control

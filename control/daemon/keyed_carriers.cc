@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/event.h"
+#include "base/log.h"
 #include "fabric_emul/session/keys.h"
 
 namespace splitnic::control {
@@ -33,6 +35,12 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
   config.provider = session::best_aead_provider();
   config.stamp = [this] { return stamps_.next(); };
   config.may_be_at = may_be_at_;
+  if (!advice_.empty() && !endpoint) {
+    config.on_unknown_key = [this, &below](const session::PublicKey& key,
+                                           const fabric::PeerAddress& from) {
+      report_unknown(key, below.name_of(from));
+    };
+  }
   if (key_log_) {
     config.log_key = [this](const session::KeyLogEntry& entry) { key_log_->add(entry); };
   }
@@ -49,6 +57,14 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
   if (!endpoint) listening_.push_back(made.get());
   keyed_.push_back(std::move(made));
   return carrier;
+}
+
+// It gets no reply, so only the log here has the reason.
+void KeyedCarriers::report_unknown(const session::PublicKey& key, const std::string& from) {
+  if (!unknown_.note(key, clock_.now())) return;
+  base::log_warn({base::EventKind::kRefused, from},
+                 "the key " + session::base64_of(key.bytes) + " of the node at " + from +
+                     " is not known here, so it gets no reply: " + advice_);
 }
 
 base::Status KeyedCarriers::allow(const session::PublicKey& key) {

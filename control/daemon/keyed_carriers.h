@@ -19,6 +19,7 @@
 #include "control/daemon/key_log_file.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/stamps.h"
+#include "control/daemon/unknown_keys.h"
 #include "fabric_emul/session/keyed_underlay.h"
 
 namespace splitnic::control {
@@ -47,6 +48,8 @@ class KeyedCarriers {
           may_be_at) {
     may_be_at_ = std::move(may_be_at);
   }
+  // Reports keys that are not known to a carrier that listens, with what to do about one. The same.
+  void report_unknown_keys(std::string advice) { advice_ = std::move(advice); }
   // Reads the key files and puts the keys on `below`, for these peers. With `endpoint`, every peer
   // is there and this side initiates. REQUIRES options.are_given().
   base::Result<KeyedCarrier> add(fabric::Underlay& below,
@@ -70,6 +73,8 @@ class KeyedCarriers {
   void visit_counters(const base::CounterVisitor& visitor) const;
 
  private:
+  void report_unknown(const fabric::session::PublicKey& key, const std::string& from);
+
   const KeyOptions& options_;
   const std::uint64_t instance_;
   base::Clock& clock_;
@@ -78,6 +83,8 @@ class KeyedCarriers {
   fabric::session::Secret psk_;  // all zero: none
   std::optional<KeyLogFile> key_log_;
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
+  std::string advice_;  // "": unknown keys are not reported
+  UnknownKeys unknown_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
   std::vector<fabric::session::KeyedUnderlay*> listening_;
 };

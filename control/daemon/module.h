@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/clock.h"
 #include "lan_bridge/frame_port.h"
@@ -45,6 +46,9 @@ class Module {
   virtual base::Time deadline() const = 0;
   // Bytes of frames so far, both ways, as base::IdleStrategy counts them.
   virtual std::uint64_t bytes_processed() const = 0;
+
+  // Returns its state in words, for a service manager; "": none. Called once per second.
+  virtual std::string status() const { return {}; }
 
   // A clean stop: begin_stop() once, then step() until is_drained() or for kStopMax, then stop().
   virtual void begin_stop() = 0;

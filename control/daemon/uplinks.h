@@ -1,9 +1,9 @@
 // The uplinks of a queue: its ways to the peers that the options name, of a host to its I/O units,
 // of an I/O unit to its switches. A peer has a number, its place in the options. An uplink has a
 // carrier; those of peers behind one port of a switch share one. A peer that cannot be reached at
-// the start is awaited: its carrier is open and sends nothing before its name leads to an address.
-// Queue 0 follows the names while it runs, and the other queues follow queue 0. Thread: the main
-// thread until the queue runs, then its data thread. [B-06] [B-07]
+// the start is awaited: its carrier is open and sends nothing before its name resolves to an
+// address. Queue 0 follows the names while it runs, and the other queues follow queue 0. Thread:
+// the main thread until the queue runs, then its data thread. [B-06] [B-07]
 #pragma once
 
 #include <cstddef>

@@ -52,10 +52,9 @@ std::vector<AllowedCall> allowed_calls(bool opens_files, bool accepts_shm) {
             SYS_close, SYS_dup3, SYS_newfstatat, SYS_lseek, SYS_ftruncate});
   // Waiting.
   add(out, {SYS_ppoll, SYS_epoll_ctl, SYS_timerfd_settime, SYS_sched_yield, SYS_clock_gettime});
-  // Memory, locks, signals, identity, the end of threads.
-  add(out, {SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_futex, SYS_gettid, SYS_getrandom,
-            SYS_geteuid, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_exit,
-            SYS_exit_group});
+  // Memory, locks, signals, the end of threads. Without mremap realloc() copies.
+  add(out, {SYS_munmap, SYS_madvise, SYS_brk, SYS_futex, SYS_gettid, SYS_getrandom,
+            SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_exit, SYS_exit_group});
 #if defined(__x86_64__)
   add(out, {SYS_poll, SYS_epoll_wait, SYS_unlink});
 #else
@@ -68,7 +67,7 @@ std::vector<AllowedCall> allowed_calls(bool opens_files, bool accepts_shm) {
     add(out, {SYS_openat, SYS_renameat});
 #endif
   }
-  if (accepts_shm) add(out, {SYS_accept4, SYS_memfd_create});
+  if (accepts_shm) out.push_back({SYS_memfd_create});
   return out;
 }
 

@@ -9,7 +9,7 @@
 
 namespace splitnic::control::sandbox {
 
-inline constexpr std::size_t kAllowedCallsMax = 46;
+inline constexpr std::size_t kAllowedCallsMax = 45;
 
 // `opens_files`: the program opens files while it runs. `accepts_shm`: others connect to it over
 // shared memory.

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 #include "base/log.h"
+#include "base/own_user.h"
 #include "control/sandbox/allowed_calls.h"
 #include "control/sandbox/capabilities.h"
 #include "control/sandbox/refused_calls.h"
@@ -22,8 +25,22 @@ bool opens_files(const Needs& needs) {
 
 }  // namespace
 
+// A file that replaces the present one is another inode, so the right is one of its folder. The
+// kernel looks at the folder of the file itself, but a symbolic link may point elsewhere later,
+// mostly below its own folder.
+void Needs::read_again(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::absolute(path, error);
+  folders.push_back({file.parent_path().string(), FileRight::kRead});
+  if (std::filesystem::is_symlink(file, error)) {
+    const auto target = std::filesystem::weakly_canonical(file, error);
+    folders.push_back({target.parent_path().string(), FileRight::kRead});
+  }
+}
+
 base::Status give_up_privileges(const Needs& needs) {
   ::tzset();  // log lines have the local time, and this reads its file
+  base::keep_own_user();
   std::vector<unsigned> kept;
   if (needs.changes_interfaces) kept.push_back(CAP_NET_ADMIN);
   if (auto given_up = keep_capabilities(kept); !given_up) return given_up;

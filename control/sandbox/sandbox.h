@@ -7,6 +7,7 @@
 // and before any of them does its work, the system calls of all threads.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -26,6 +27,9 @@ struct Needs {
   bool changes_interfaces = false;  // keeps CAP_NET_ADMIN
   bool accepts_shm = false;         // others connect to it over shared memory
   std::vector<FolderRule> folders = {};
+
+  // The file, or one that replaces it, can be read.
+  void read_again(const std::string& path);
 };
 
 // The first step. REQUIRES that the process has one thread. An error: the kernel refused, but for

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "fabric_emul/link/link_ends.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -154,7 +155,7 @@ void PortLink::on_time(base::Time now) {
 
 void PortLink::on_speed_time(base::Time now) {
   if (now >= keep_alive_.silent_at()) {
-    take_down(now, LinkEvent::kSilence, "nothing heard from the peer");
+    take_down(now, LinkEvent::kSilence, kHeardNothing);
   } else if (is_client() && !handshake_.is_hello_pending() && now >= keep_alive_.doubt_at()) {
     handshake_.restart(now, context_.config.hello_min);
     send_hello(now);

@@ -2,6 +2,7 @@
 // was sent to its address. docs/protocol/init.md#init
 #include <algorithm>
 
+#include "fabric_emul/link/link_ends.h"
 #include "fabric_emul/link/port_link.h"
 #include "fabric_emul/wire/network_address.h"
 
@@ -191,7 +192,7 @@ void PortLink::on_bye(base::Time now, const Init& init) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
   if (up()) {
-    take_down(now, LinkEvent::kEnded, "the peer stopped");
+    take_down(now, LinkEvent::kEnded, kPeerStopped);
     // A peer that ends the link whenever it is up gets no HELLO at once. [M-20]
     handshake_.restart(now + context_.config.hello_min, context_.config.hello_after_bye,
                        now + context_.config.return_expected);
@@ -209,7 +210,7 @@ void PortLink::send_bye(base::Time now) {
 }
 
 void PortLink::end(base::Time now) {
-  if (up()) take_down(now, LinkEvent::kEnded, "closed here");
+  if (up()) take_down(now, LinkEvent::kEnded, kClosedHere);
   handshake_.stop();
 }
 

@@ -1,5 +1,5 @@
 // Keeps memory registered between I/Os [S003-01]: register_region() and deregister() with the
-// meaning that they have at the adapter's table, which this one stands in front of [S003-07].
+// meaning that they have at the adapter's table, which this one caches [S003-07].
 // Registering memory within a cached entry is a hit and enters no kernel; deregistering ends one
 // use, and the entry stays until it is evicted, collected, invalidated or flushed.
 //

@@ -1,6 +1,7 @@
 #include "fabric_emul/session/peer.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/endian.h"
 
@@ -52,7 +53,13 @@ RecordKeys* Peer::opening(std::uint32_t index) {
 bool Peer::on_record(base::Time now, const RecordKeys& keys, bool is_highest, std::uint8_t flags,
                      const PeerAddress& from) {
   heard_ = now;
-  if (&keys == next_.get()) change_to(now, std::move(next_));
+  if (&keys == next_.get()) {
+    if (is_back(keys.peer_instance())) {
+      counters_.add(SessionCounter::kReclaimed);
+      report_second_process(from);
+    }
+    change_to(now, std::move(next_));
+  }
   if (&keys != current_.get()) return false;
   if (is_initiator_) {
     is_rekey_requested_ |= (flags & kDataRekeyPlease) != 0;
@@ -89,6 +96,14 @@ void Peer::keep(base::Bytes bytes) {
 void Peer::offer(std::uint64_t stamp, std::unique_ptr<RecordKeys> keys) {
   stamp_ = stamp;
   next_ = std::move(keys);
+}
+
+bool Peer::is_back(std::uint64_t instance) {
+  if (instances_.front() == instance) return false;
+  const bool was_here = std::ranges::find(instances_, instance) != instances_.end();
+  std::ranges::copy_backward(std::span(instances_).first(instances_.size() - 1), instances_.end());
+  instances_.front() = instance;
+  return was_here;
 }
 
 // Records of another instance must not arrive after the peer restarted.

@@ -70,6 +70,14 @@ class Peer {
 
   // Responder.
   std::uint64_t stamp() const { return stamp_; }
+  // Returns whether another process than `instance` has the session and was heard just now.
+  bool is_in_use(base::Time now, std::uint64_t instance) const {
+    return current_ && current_->peer_instance() != instance && now - heard_ < config_.in_use;
+  }
+  // A process at `from` has the key, too.
+  void report_second_process(const PeerAddress& from) const {
+    if (config_.on_second_process) config_.on_second_process(*this, from);
+  }
   // INITIATION with this stamp was accepted.
   void offer(std::uint64_t stamp, std::unique_ptr<RecordKeys> keys);
 
@@ -87,6 +95,8 @@ class Peer {
   base::Time deadline() const;
 
  private:
+  // Returns true if the instance was that of the session before another one. Remembers it.
+  bool is_back(std::uint64_t instance);
   // `keys` become current.
   void change_to(base::Time now, std::unique_ptr<RecordKeys> keys);
 
@@ -104,6 +114,7 @@ class Peer {
   std::optional<Attempt> attempt_;
   std::vector<std::byte> kept_;
   std::uint64_t stamp_ = 0;
+  std::array<std::uint64_t, 8> instances_{};  // responder: of the last sessions, the newest first
   base::Time expected_until_{};
 };
 

@@ -16,6 +16,8 @@
 
 namespace splitnic::fabric::session {
 
+class Peer;
+
 struct RecordLimits {
   base::Duration rekey_after = std::chrono::seconds(120);
   base::Duration reject_after = std::chrono::seconds(180);
@@ -60,6 +62,14 @@ struct SessionConfig {
   std::uint32_t source_burst = 5;
   // Returns whether the peer with this key may be at this address of the underlay. Empty: anywhere.
   std::function<bool(const PublicKey& key, const PeerAddress& at)> may_be_at = {};
+  // Hears of an INITIATION with a key that is not allowed, as often as key agreements are. Whoever
+  // has the public key of this side can cause it, with any key. Empty: nobody hears of it.
+  std::function<void(const PublicKey& key, const PeerAddress& from)> on_unknown_key = {};
+  // A session is in use for so long after its last record.
+  base::Duration in_use = std::chrono::seconds(1);
+  // A process at `from` has the key of `peer`, which another process uses: it was refused, or took
+  // back the session that it had before. Empty: nobody is notified.
+  std::function<void(const Peer& peer, const PeerAddress& from)> on_second_process = {};
 };
 
 // A node that may have a session with this one.

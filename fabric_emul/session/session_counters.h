@@ -26,13 +26,15 @@ enum class SessionCounter {
   kRxDropUnknownKey,  // INITIATION of a key that is not allowed
   kRxDropAddress,     // INITIATION or record of a peer that may not be there
   kRxDropStamp,       // INITIATION that is not newer than the last
+  kRxDropSecond,      // INITIATION of a second process, elsewhere, with the key of one in use
   kRxDropTag,         // record that does not open
   kRxDropReplay,      // record that arrived before, or is too old
   kRxDropExpired,     // record under keys that are beyond their time or number of records
   kEstablished,       // keys of a peer that had none
   kRekeyed,
-  kRoamed,   // a peer is at another address
-  kExpired,  // keys ended without others to replace them
+  kRoamed,     // a peer is at another address
+  kReclaimed,  // an earlier process of a peer is back: two have its key
+  kExpired,    // keys ended without others to replace them
   kCount_
 };
 
@@ -60,11 +62,13 @@ struct splitnic::base::CounterNames<splitnic::fabric::session::SessionCounter> {
              "session.rx.drop.unknown_key",
              "session.rx.drop.address",
              "session.rx.drop.stamp",
+             "session.rx.drop.second",
              "session.rx.drop.tag",
              "session.rx.drop.replay",
              "session.rx.drop.expired",
              "session.established",
              "session.rekeyed",
              "session.roamed",
+             "session.reclaimed",
              "session.expired"};
 };

@@ -4,8 +4,26 @@
 
 #include "base/check.h"
 #include "fabric_emul/session/keys.h"
+#include "fabric_emul/underlay/udp_address.h"
 
 namespace splitnic::fabric::session {
+namespace {
+
+// A process that is started again has another port there.
+bool is_same_machine(const PeerAddress& one, const PeerAddress& other) {
+  const UdpAddress a(one), b(other);
+  if (a.family() != b.family()) return false;
+  if (a.family() == AF_INET) {
+    const auto ip = [](const UdpAddress& at) {
+      return reinterpret_cast<const sockaddr_in*>(at.get())->sin_addr.s_addr;
+    };
+    return ip(a) == ip(b);
+  }
+  if (a.family() != AF_INET6) return one == other;
+  return IN6_ARE_ADDR_EQUAL(&a.v6().sin6_addr, &b.v6().sin6_addr);
+}
+
+}  // namespace
 
 SessionTable::SessionTable(const SessionConfig& config, base::Random& random, Send send)
     : config_(config),
@@ -77,7 +95,8 @@ void SessionTable::on_message(base::Time now, MessageType type, base::Bytes mess
 // Responder.
 
 void SessionTable::on_initiation(base::Time now, base::Bytes message, const PeerAddress& from) {
-  if (!is_responder_) return counters_.add(SessionCounter::kRxDropUnknownKey);
+  if (!is_responder_ && !config_.on_unknown_key)
+    return counters_.add(SessionCounter::kRxDropUnknownKey);
   switch (gate_.check(now, message, from, by_endpoint_.contains(from))) {
     case HandshakeGate::Verdict::kDrop:
       return;
@@ -96,6 +115,7 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   if (!key) return counters_.add(SessionCounter::kRxDropHandshake);
   Peer* const found = by_key(*key);
   if (found == nullptr || found->is_initiator()) {
+    if (found == nullptr && config_.on_unknown_key) config_.on_unknown_key(*key, from);
     return counters_.add(SessionCounter::kRxDropUnknownKey);
   }
   Peer& peer = *found;
@@ -106,6 +126,10 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   }
   const InitiationPayload initiation = InitiationPayload::parse(payload);
   if (initiation.stamp <= peer.stamp()) return counters_.add(SessionCounter::kRxDropStamp);
+  if (peer.is_in_use(now, initiation.instance) && !is_same_machine(*peer.endpoint(), from)) {
+    peer.report_second_process(from);
+    return counters_.add(SessionCounter::kRxDropSecond);
+  }
 
   IndexTable::Index local = indexes_.draw(peer);
   const std::uint32_t remote = Initiation::sender(message);

@@ -46,7 +46,7 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::StreamCounter> {
   static constexpr std::array<std::string_view, 28> kNames = {
       "fabric.stream.tx.cells",        "fabric.stream.tx.bytes",
-      "fabric.stream.tx.again",        "fabric.stream.tx.acks",
+      "fabric.stream.tx.retransmit",   "fabric.stream.tx.acks",
       "fabric.stream.tx.terminates",   "fabric.stream.rx.cells",
       "fabric.stream.rx.bytes",        "fabric.stream.rx.acks",
       "fabric.stream.rx.terminates",   "fabric.stream.rx.early",

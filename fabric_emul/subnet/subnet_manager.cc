@@ -209,7 +209,7 @@ const SubnetManager::Table& SubnetManager::table_of(const Target& target) const 
 // Each reply has the check value of the table in force: after the last part that of this one.
 void SubnetManager::take_table_reply(Target& target, const Smp& reply) {
   SmpTable part;
-  // A switch that has been started again obeys nobody yet.
+  // A switch that has been started again has no manager yet.
   if (reply.status == SmpStatus::kRefused && reply.manager.lid != Lid()) {
     return stand_by(reply.manager);
   }

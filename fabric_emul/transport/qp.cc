@@ -9,6 +9,7 @@ namespace splitnic::fabric {
 Qp::Qp(const QpContext& context, const QpLimits& limits, base::MemoryCharge charge)
     : context_(context),
       requester_(context_, limits.send),
+      rd_(requester_, context_),
       responder_(context_, limits.receive),
       charge_(std::move(charge)) {}
 

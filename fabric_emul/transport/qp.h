@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fabric_emul/transport/rd_requester.h"
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/service.h"
@@ -148,6 +149,7 @@ class Qp {
 
   QpContext context_;
   Requester requester_;
+  RdRequester rd_;  // RD only
   Responder responder_;
   std::uint16_t peer_credits_ = 0xFFFF;
   bool is_draining_ = false;  // in SQD, and not drained yet

@@ -12,34 +12,35 @@ Qp::~Qp() {
 void Qp::flush_sends() {
   if (context_.contexts != nullptr) context_.contexts->abandon(*this);
   requester_.flush();
+  rd_.on_flush();
 }
 
 unsigned Qp::transmit_rd(base::Time now) {
-  const auto to = requester_.next_context(now);
+  const auto to = rd_.next_context(now);
   if (!to || context_.state != QpState::kRts) return 0;
   EeContext* ee = context_.contexts->find(*to);
   if (ee != nullptr && ee->is_ready()) return ee->send(*this, now) ? 1 : 0;
-  requester_.on_rd_result(WcStatus::kRetryExceeded);  // it has ended since the post
+  rd_.on_result(WcStatus::kRetryExceeded);  // it has ended since the post
   return 0;
 }
 
 std::size_t Qp::emit_rd(Link& link, const EePlace& place) {
-  const std::size_t bytes = requester_.emit_rd(link, place);
+  const std::size_t bytes = rd_.emit(link, place);
   settle();
   return bytes;
 }
 
 void Qp::on_rd_result(WcStatus status) {
-  requester_.on_rd_result(status);
+  rd_.on_result(status);
   settle();
 }
 
 void Qp::on_rd_rnr(base::Duration wait, base::Time now) {
-  requester_.on_rd_rnr(wait, now);
+  rd_.on_rnr(wait, now);
   settle();
 }
 
-void Qp::on_rd_response(const CellView& cell) { on_rd_result(requester_.take_rd_response(cell)); }
+void Qp::on_rd_response(const CellView& cell) { on_rd_result(rd_.take_response(cell)); }
 
 // A refusal here is that of a queue pair that the sender cannot know to be gone.
 RdResult Qp::execute_rd(const CellView& cell, std::vector<std::byte>& response) {

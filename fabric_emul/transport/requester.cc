@@ -2,9 +2,9 @@
 #include "fabric_emul/transport/requester.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
+#include "fabric_emul/transport/post_check.h"
 #include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
@@ -22,62 +22,10 @@ std::size_t Requester::table_bytes(Service service, const RequesterLimits& limit
          (has_own_sequence(service) ? base::Ring<CellRecords::Record>::bytes_of(kWindowCells) : 0);
 }
 
-// Which operations the service has, and in which form.
-base::Status Requester::check_service(const SendWr& wr, std::uint64_t bytes) const {
-  if (is_local(wr.op)) {
-    if (auto checked = LocalOperations::check(wr); !checked) return checked;
-  }
-  if (!is_connected(context_.service)) {
-    if (auto checked = check_connectionless(wr, bytes); !checked) return checked;
-  }
-  if (wr.op == WrOp::kSendDereg && !op_info(Op::kSendDereg, context_.service).allowed) {
-    return base::Error("this service has no Send with deregister", EINVAL);
-  }
-  return is_responded(wr.op) ? check_responded(wr, bytes) : base::Status{};
-}
-
-base::Status Requester::check_connectionless(const SendWr& wr, std::uint64_t bytes) const {
-  if (is_local(wr.op)) return {};
-  const bool is_raw = context_.service == Service::kRaw;
-  if (!is_raw && wr.destination_qpn.value == 0) {
-    return base::Error("a connectionless post needs a destination", EINVAL);
-  }
-  if (cells_of(bytes, context_.attr.mcp) > 1) {
-    return base::Error("longer than the one cell of a connectionless channel", EMSGSIZE);
-  }
-  const OpInfo& info = op_info(is_raw ? Op::kRaw : wire_op(wr.op), context_.service);
-  if (!info.allowed || (info.allowed_by_option && !context_.has_datagram_rdma) ||
-      (is_raw && wr.op != WrOp::kSend)) {
-    return base::Error("this operation is not allowed on this service", EINVAL);
-  }
-  if (is_raw && (bytes < kGnhBytes || wr.idata)) {
-    return base::Error("a Raw queue pair sends whole IPv6 datagrams, without immediate data",
-                       EINVAL);
-  }
-  return context_.service == Service::kRd ? check_context(wr, bytes) : base::Status{};
-}
-
-base::Status Requester::check_responded(const SendWr& wr, std::uint64_t bytes) const {
-  if (!op_info(wire_op(wr.op), context_.service).allowed) {
-    return base::Error("this service has no RDMA read and no FetchOp", EINVAL);
-  }
-  if (context_.attr.max_rd_atomic == 0) {
-    return base::Error("the peer accepts no RDMA read and no FetchOp", EINVAL);
-  }
-  if (wr.idata) return base::Error("an RDMA read or FetchOp carries no immediate data", EINVAL);
-  if (wr.op == WrOp::kRdmaRead) return {};
-  if (bytes != sizeof(std::uint64_t)) return base::Error("a FetchOp returns 8 bytes", EINVAL);
-  const std::size_t cell = kMacHeaderBytes + kVaMhBytes + kAtomicBytes + 2 * kCrcBytes;
-  if (cell > context_.attr.mcp + kCellOverheadMax) {
-    return base::Error("cells are too small for a FetchOp", EINVAL);
-  }
-  return {};
-}
-
 base::Status Requester::post(const SendWr& wr) {
   Wqe w;
   if (auto prepared = queue_.prepare(wr, context_.attr.mcp, w); !prepared) return prepared;
-  if (auto checked = check_service(wr, w.gather.bytes); !checked) return checked;
+  if (auto checked = check_post(context_, wr, w.gather.bytes); !checked) return checked;
   const bool is_to_peer = is_connected(context_.service);
   w.fetch_op = wr.fetch_op;
   w.destination_lid = is_to_peer ? context_.attr.remote_lid : wr.destination_lid;
@@ -106,8 +54,7 @@ void Requester::start(std::uint16_t receive_credits) {
   records_.start(context_.attr.send_lcn);
   credits_.update(receive_credits);
   cells_since_ack_request_ = 0;
-  rnr_until_ = base::Time{};
-  rnr_tries_ = 0;
+  rnr_.reset();
   timer_.reset_tries();
   if (!has_own_sequence(context_.service)) return;
   std::uint64_t window = limits_.window_bytes_max;
@@ -137,7 +84,7 @@ void Requester::complete_front(WcStatus status) {
 void Requester::complete_acknowledged() {
   while (una_no_ < queue_.next_no() && !before(records_.oldest(), queue_[una_no_].end_lcn())) {
     ++una_no_;
-    rnr_tries_ = 0;
+    rnr_.on_progress();
   }
   while (true) {
     if (ending_ && ending_->no == queue_.head_no()) {
@@ -214,7 +161,6 @@ void Requester::flush() {
   credits_.release_all();
   una_no_ = queue_.head_no();
   next_csn_ = 0;
-  is_in_flight_ = false;
   timer_.disarm();
 }
 

@@ -7,12 +7,12 @@
 // completion. UC and UD complete when the last cell is on the wire [S001-30].
 //
 // Each part has its own object: SendQueue numbers the work requests, ReceiveCredits and Congestion
-// limit what is sent, CellRecords knows the cells in flight and their losses, RetransmitTimer when
-// to try again, ReadTracker the outstanding responses, LocalOperations the work that sends nothing.
-// The requester decides what happens next. Files: requester.cc posts, completes and fails,
-// requester_send.cc makes cells, requester_run.cc those of a long RDMA write in runs,
-// requester_ack.cc takes replies and timeouts, requester_rd.cc and requester_raw.cc have what only
-// those services do.
+// limit what is sent, CellRecords knows the cells in flight and their losses, RetransmitTimer and
+// RnrWait when to try again, ReadTracker the outstanding responses, LocalOperations the work that
+// sends nothing. check_post() decides what is taken. The requester decides what happens next; on RD
+// RdRequester does. Files: requester.cc posts, completes and fails, requester_send.cc makes cells,
+// requester_run.cc those of a long RDMA write in runs, requester_ack.cc takes replies and timeouts,
+// requester_raw.cc has what only Raw does.
 // Thread: the data thread.
 #pragma once
 
@@ -28,6 +28,7 @@
 #include "fabric_emul/transport/read_tracker.h"
 #include "fabric_emul/transport/receive_credits.h"
 #include "fabric_emul/transport/retransmit_timer.h"
+#include "fabric_emul/transport/rnr_wait.h"
 #include "fabric_emul/transport/send_queue.h"
 #include "fabric_emul/wire/cell.h"
 
@@ -49,6 +50,20 @@ struct RequesterLimits {
 
 class Requester {
  public:
+  struct Wqe : SendWqe {
+    AtomicExt fetch_op;
+    Lid destination_lid;
+    Qpn destination_qpn;
+    EeId destination_ee;
+    VaMh region{};  // that it registers
+    std::uint32_t region_at = 0;
+    bool is_registered = false;
+    Lcn first_lcn;
+    PacketCrc crc;
+    std::uint32_t crc_cells = 0;  // cells that the packet CRC covers so far
+    Lcn end_lcn() const { return first_lcn + cells; }
+  };
+
   Requester(QpContext& context, const RequesterLimits& limits);
   // At most.
   static std::size_t table_bytes(Service service, const RequesterLimits& limits);
@@ -56,8 +71,7 @@ class Requester {
   Requester& operator=(const Requester&) = delete;
 
   // Refused (nothing changed): too many pieces, queue full, a packet or a response longer than
-  // 65536 cells or 2^31 bytes, a connectionless post without destination or longer than one cell
-  // [S001-32] [S001-34], an RDMA read or FetchOp where the service or the peer has none.
+  // 65536 cells or 2^31 bytes, and what check_post() refuses.
   base::Status post(const SendWr& wr);
   // Posts a kRegister or kRegisterSend and returns the key, which works in every work request
   // behind it [S002-30]. Refused (nothing changed) as post() is and as a registration is, and where
@@ -81,19 +95,20 @@ class Requester {
   // recorded: that one completes with its own status.
   void flush();
 
-  // RD, requester_rd.cc: one message at a time is in flight, on an end-to-end context. Returns the
-  // context that the next one needs; none while one is in flight, or must wait, or there is none.
-  // Runs what sends nothing and comes first.
-  std::optional<EeId> next_context(base::Time now);
-  // Sends the message in flight, or the next one, as the cell that `place` describes. Returns its
-  // bytes, or 0 when the link has no room now or the local memory failed its checks.
-  std::size_t emit_rd(Link& link, const EePlace& place);
-  // The result of the message in flight. An error ends the send queue.
-  void on_rd_result(WcStatus status);
-  // Its receiver has no receive posted: it goes back to the queue for `wait` at least.
-  void on_rd_rnr(base::Duration wait, base::Time now);
-  // Takes its response. Returns the result.
-  WcStatus take_rd_response(const CellView& cell);
+  // -- for RdRequester, which sends the oldest work request only --
+  // Runs what sends nothing and comes first. Returns the next work request, or null if there is
+  // none or it may not start now.
+  const Wqe* next_startable(base::Time now);
+  const Wqe& front() const { return queue_.front(); }
+  // Sends the oldest work request as the cell that `place` describes. Returns its bytes, or 0 when
+  // the link has no room now or the local memory failed its checks.
+  std::size_t emit_front(Link& link, const EePlace& place);
+  // It was sent for the first time.
+  void start_front();
+  // It waits in the queue as if it had not been sent. Returns false, and it stays as it is, when it
+  // has met RNR too often.
+  bool return_front(base::Duration wait, base::Time now);
+  void finish_front(WcStatus status);
 
   // Where the next fresh packet of a connectionless queue goes. REQUIRES has_unsent().
   Lid next_destination() { return queue_.next().destination_lid; }
@@ -126,19 +141,6 @@ class Requester {
   const Congestion& congestion() const { return congestion_; }
 
  private:
-  struct Wqe : SendWqe {
-    AtomicExt fetch_op;
-    Lid destination_lid;
-    Qpn destination_qpn;
-    EeId destination_ee;
-    VaMh region{};  // that it registers
-    std::uint32_t region_at = 0;
-    bool is_registered = false;
-    Lcn first_lcn;
-    PacketCrc crc;
-    std::uint32_t crc_cells = 0;  // cells that the packet CRC covers so far
-    Lcn end_lcn() const { return first_lcn + cells; }
-  };
   struct Failure {
     std::uint64_t no = 0;
     WcStatus status = WcStatus::kSuccess;
@@ -146,10 +148,6 @@ class Requester {
   };
 
   // requester.cc
-  base::Status check_service(const SendWr& wr, std::uint64_t bytes) const;
-  base::Status check_connectionless(const SendWr& wr, std::uint64_t bytes) const;
-  base::Status check_context(const SendWr& wr, std::uint64_t bytes) const;
-  base::Status check_responded(const SendWr& wr, std::uint64_t bytes) const;
   void complete_front(WcStatus status);
   void complete_acknowledged();
   void fail(WcStatus status);
@@ -183,7 +181,6 @@ class Requester {
 
   // requester_run.cc
   bool is_in_run() const;
-  base::Bytes run_memory(const Wqe& w) const;
   unsigned send_run(Link& link, base::Time now, unsigned cells_max);
 
   // requester_ack.cc
@@ -212,9 +209,7 @@ class Requester {
   std::uint32_t next_csn_ = 0;  // of the work request that is sent next
   Psn next_psn_;
   std::uint32_t cells_since_ack_request_ = 0;
-  base::Time rnr_until_{};
-  unsigned rnr_tries_ = 0;
-  bool is_in_flight_ = false;  // RD: queue_.front() is
+  RnrWait rnr_;
   // A work request that failed while some before it are not complete; it takes effect when they
   // are.
   std::optional<Failure> ending_;

@@ -1,13 +1,10 @@
 // Replies and timeouts: cumulative acknowledgement, bitmap, NAK codes, responses, and what is sent
 // once more.
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "base/check.h"
-#include "base/endian.h"
-#include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/requester.h"
+#include "fabric_emul/transport/response_payload.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -83,17 +80,15 @@ bool Requester::go_back_to_packet(const CellView& cell, const AckExt& ack) {
 }
 
 void Requester::on_rnr(const AckExt& ack, base::Time now) {
-  if (now < rnr_until_) return;  // a duplicate: the wait has begun
+  if (rnr_.is_active(now)) return;  // a duplicate: the wait has begun
   context_.counters.add(TransportCounter::kRnrSeen);
-  if (context_.attr.rnr_retry < kRnrRetryForever && rnr_tries_++ >= context_.attr.rnr_retry) {
-    return fail(WcStatus::kRnrRetryExceeded);
-  }
+  const auto wait = std::chrono::microseconds(10) * std::max<int>(1, ack.detail);
+  if (!rnr_.begin(wait, now, context_.attr.rnr_retry)) return fail(WcStatus::kRnrRetryExceeded);
   credits_.update(ack.receive_credits);
-  rnr_until_ = now + std::chrono::microseconds(10) * std::max<int>(1, ack.detail);
   timer_.on_progress(now);  // the peer is alive
   if (context_.attr.selective_repeat) {
     records_.lose_oldest();
-    timer_.postpone(rnr_until_ + congestion_.rto());
+    timer_.postpone(rnr_.until() + congestion_.rto());
   } else {
     restart_sending();
   }
@@ -162,15 +157,8 @@ void Requester::on_response(const CellView& cell, base::Time now) {
 void Requester::place_response(ReadSink& sink, const CellView& cell, base::Time now) {
   const Wqe& w = queue_[sink.wqe_no];
   const std::uint32_t csn = cell.header.csn;
-  base::Bytes from = cell.payload;
-  std::array<std::byte, sizeof(std::uint64_t)> word;
-  if (w.op == WrOp::kFetchOp) {
-    const auto value = base::load_be<std::uint64_t>(cell.payload.data());
-    std::memcpy(word.data(), &value, word.size());
-    from = word;
-  }
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
-  if (!scatter(context_.mrwt, context_.pd, w.gather.span(), offset, from).ok()) {
+  if (!place_response_payload(context_, w, offset, cell.payload)) {
     return fail_local_access(sink.wqe_no);
   }
   sink.take(csn);
@@ -245,7 +233,7 @@ void Requester::on_cell_timeout(base::Time now) {
 
 void Requester::on_time(base::Time now) {
   local_.on_time(now);
-  if (now >= rnr_until_) rnr_until_ = base::Time{};
+  rnr_.on_time(now);
   if (on_response_timeout(now)) on_cell_timeout(now);
 }
 
@@ -254,7 +242,7 @@ base::Time Requester::deadline() const {
   if (!reads_.empty()) {
     at = std::min(at, reads_.deadline(records_.oldest(), congestion_.rto()));
   }
-  if (rnr_until_ > base::Time{} && has_unsent()) return std::min(at, rnr_until_);
+  if (rnr_.until() > base::Time{} && has_unsent()) return std::min(at, rnr_.until());
   return at;
 }
 

@@ -1,7 +1,5 @@
-// A run: the middle cells of the RDMA write that is being sent, one behind the other, into the
-// current batch. Their headers differ in CSN, LCN and the ACK request only (MiddleHeader), so a run
-// asks once for what send_fresh() asks for each cell: the work request, the service, the local
-// memory.
+// A run (write_run.h) of the RDMA write that is being sent: it asks once for what send_fresh() asks
+// for each cell: the work request, the service, the local memory.
 //
 // Invariant: between two cells of a run nothing else happens. No acknowledgement, no timer and no
 // call of the owner comes in, so what held at its first cell holds at its last: the local key, the
@@ -12,8 +10,7 @@
 #include <algorithm>
 
 #include "fabric_emul/transport/requester.h"
-#include "fabric_emul/transport/send_cell.h"
-#include "fabric_emul/transport/service.h"
+#include "fabric_emul/transport/write_run.h"
 
 namespace splitnic::fabric {
 
@@ -29,49 +26,29 @@ bool Requester::is_in_run() const {
   return w.op == WrOp::kRdmaWrite && w.is_started && next_csn_ + 1 < w.cells;
 }
 
-// The memory of the cells from next_csn_ on, up to the end of the piece of the gather list that
-// holds the first of them. Empty where the table refuses the piece or it does not lie in one span.
-base::Bytes Requester::run_memory(const Wqe& w) const {
-  std::uint64_t offset = std::uint64_t{next_csn_} * context_.attr.mcp;
-  for (const Sge& piece : w.gather.span()) {
-    if (offset >= piece.length) {
-      offset -= piece.length;
-      continue;
-    }
-    const AccessResult from = context_.mrwt.access(
-        piece.lkey, piece.address, piece.length, AccessKind::kLocalRead, context_.pd, context_.qpn);
-    if (!from.ok() || from.run < piece.length) return {};
-    return {from.at + offset, static_cast<std::size_t>(piece.length - offset)};
-  }
-  return {};
-}
-
 unsigned Requester::send_run(Link& link, base::Time now, unsigned cells_max) {
   if (cells_max == 0 || !is_in_run()) return 0;
   const std::uint64_t no = queue_.next_no();
   const Wqe& w = queue_.next();
-  base::Bytes memory = run_memory(w);
+  const base::Bytes memory = run_memory(context_, w, next_csn_);
   const std::size_t mcp = context_.attr.mcp;
   const std::size_t cells =
       std::min<std::size_t>({cells_max, w.cells - 1 - next_csn_, memory.size() / mcp});
   if (cells == 0) return 0;
   MacHeader like;
   fill_header(like, w, next_csn_, link, 0);
-  const MiddleHeader header(like);
-  const std::uint8_t lane = link.lane_of(like.sl);
+  WriteRun run(link, like, memory, mcp);
   const std::uint64_t wire = mcp + std::uint64_t{kStrideOverhead};
   unsigned sent = 0;
   std::size_t bytes = 0;
   for (; sent < cells && !records_.full() && window_has_room(wire); ++sent) {
     const bool asks = wants_ack(w, next_csn_);
-    bytes = send_middle_cell(link, lane, header, static_cast<std::uint16_t>(next_csn_),
-                             w.first_lcn + next_csn_, asks ? kFlagAckRequest : std::uint8_t{0},
-                             memory.first(mcp));
+    bytes = run.send(static_cast<std::uint16_t>(next_csn_), w.first_lcn + next_csn_,
+                     asks ? kFlagAckRequest : std::uint8_t{0});
     if (bytes == 0) break;
     cells_since_ack_request_ = asks ? 0 : cells_since_ack_request_ + 1;
     records_.push(no, next_csn_, counted_bytes(bytes), now);
     context_.count_sent(bytes);
-    memory = memory.subspan(mcp);
     ++next_csn_;
   }
   context_.counters.add(TransportCounter::kTxPredicted, sent);

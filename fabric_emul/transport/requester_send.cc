@@ -11,7 +11,7 @@ namespace splitnic::fabric {
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   unsigned sent = 0;
   if (!context_.fault) sent = send_due_requests(link, now, cells_max);
-  if (now < rnr_until_) return sent;
+  if (rnr_.is_active(now)) return sent;
   while (sent < cells_max && !context_.fault && !context_.has_send_fault) {
     const bool has_lost = records_.lost_count() > 0;
     if (!(has_lost ? retransmit_lost(link, now) : send_fresh(link, now))) break;
@@ -138,6 +138,46 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   queue_.advance();
   if (!acknowledged) complete_front(WcStatus::kSuccess);
   return true;
+}
+
+const Requester::Wqe* Requester::next_startable(base::Time now) {
+  while (queue_.has_unsent() && is_local(queue_.next().op)) {
+    if (!run_local(now)) return nullptr;
+  }
+  if (!queue_.has_unsent() || rnr_.is_active(now) || context_.fault || context_.has_send_fault) {
+    return nullptr;
+  }
+  Wqe& w = queue_.next();
+  return may_start(w) ? &w : nullptr;
+}
+
+std::size_t Requester::emit_front(Link& link, const EePlace& place) {
+  Wqe& w = queue_.front();
+  w.psn = place.psn;
+  w.destination_lid = link.remote_lid();
+  head_.ee = place.context;
+  return emit(link, queue_.head_no(), 0, place.flags);
+}
+
+void Requester::start_front() {
+  Wqe& w = queue_.front();
+  w.is_started = true;
+  credits_.claim(w);
+  queue_.advance();
+}
+
+bool Requester::return_front(base::Duration wait, base::Time now) {
+  if (!rnr_.begin(wait, now, context_.attr.rnr_retry)) return false;
+  Wqe& w = queue_.front();
+  w.is_started = false;
+  credits_.release(w);
+  queue_.continue_at(queue_.head_no());
+  return true;
+}
+
+void Requester::finish_front(WcStatus status) {
+  rnr_.on_progress();
+  complete_front(status);
 }
 
 // The next work request sends nothing. Returns false when it waits or has failed.

@@ -102,7 +102,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.rx.rnr",
                                                               "fabric.read.drop.stale",
                                                               "fabric.read.drop.again",
-                                                              "fabric.read.again",
+                                                              "fabric.read.retransmit",
                                                               "fabric.qp.drained",
                                                               "fabric.tx.terminate",
                                                               "fabric.rx.terminate",

@@ -1,4 +1,5 @@
 // Set-up of a shared-memory underlay: the socket, connecting and accepting, the segment of a wire.
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/own_user.h"
 #include "fabric_emul/underlay/shm_handshake.h"
 #include "fabric_emul/underlay/shm_underlay.h"
 
@@ -44,7 +46,7 @@ std::optional<std::uint32_t> user_at(int fd) {
   return peer.uid;
 }
 
-bool is_own_or_root(std::uint32_t user) { return user == ::geteuid() || user == 0; }
+bool is_own_or_root(std::uint32_t user) { return user == base::own_user() || user == 0; }
 
 bool alone_writes(std::uint32_t user, const std::string& directory) {
   struct stat found {};
@@ -68,7 +70,7 @@ std::string path_in(const std::string& directory, const std::string& name) {
 
 std::string shm_directory() {
   if (const char* chosen = chosen_directory()) return chosen;
-  const bool is_ours = ::geteuid() == 0 || ::access(kServiceDirectory, W_OK) == 0;
+  const bool is_ours = base::own_user() == 0 || ::access(kServiceDirectory, W_OK) == 0;
   return is_ours ? kServiceDirectory : "/dev/shm";
 }
 
@@ -193,9 +195,11 @@ bool ShmUnderlay::connect_in(const std::string& directory) {
 
 void ShmUnderlay::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
-    base::UniqueFd socket(
-        ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.valid()) return;
+    base::UniqueFd socket(::accept(listener_.get(), nullptr, nullptr));
+    if (!socket.valid() || ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0 ||
+        ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) {
+      return;
+    }
     accept_one(std::move(socket));
   }
 }

@@ -45,6 +45,20 @@ bool may_be_without_address(int error) {
   return error == ENETUNREACH || error == EINVAL || error == EDESTADDRREQ;
 }
 
+// Not about room, lengths or segmenting.
+bool is_about_path(int error) {
+  switch (error) {
+    case EAGAIN:
+    case EINTR:
+    case EINVAL:
+    case EIO:
+    case EMSGSIZE:
+      return false;
+    default:
+      return true;
+  }
+}
+
 // The errors that the kernel makes of ICMP, of both versions, for a connected UDP socket.
 bool may_be_report(int error) {
   switch (error) {
@@ -79,6 +93,7 @@ auto UdpUnderlay::call_again(Call&& call) {
     const bool is_report = once_more && may_be_report(error);
     const bool has_moved =
         !is_report && may_move && may_be_without_address(error) && take_own_address();
+    if (is_about_path(error) && !has_moved) last_error_ = error;
     errno = error;
     if (error != EINTR && !is_report && !has_moved) break;
     if (is_report) once_more = false;
@@ -205,6 +220,7 @@ std::optional<Underlay::Received> UdpUnderlay::receive() {
   // An error may report an earlier send; input may wait behind.
   const ssize_t got = call_again([&] { return ::recvmsg(fd_.get(), &message, 0); });
   if (got < 0) return std::nullopt;
+  last_error_ = 0;
 
   const auto bytes = static_cast<std::size_t>(got);
   Received received{{buffer_.data(), bytes}, bytes, {}};

@@ -65,6 +65,9 @@ class UdpUnderlay final : public Underlay {
   // Returns our address, with the port that the system chose.
   PeerAddress local_address() const;
   bool segments() const { return segment_; }
+  // Returns the errno for which the system sent nothing, or what it reported of a datagram that was
+  // sent, since the last one arrived; 0: neither. Routers and strangers can cause such reports.
+  int last_error() const { return last_error_; }
   // Batches that came in by one of without_interfaces.
   std::uint64_t dropped_of_interfaces() const { return dropped_of_interfaces_; }
 
@@ -129,6 +132,7 @@ class UdpUnderlay final : public Underlay {
   std::size_t receive_buffer_bytes_ = 0;
   Resume resume_;
   bool is_too_long_reported_ = false;
+  int last_error_ = 0;
   UdpLocalTable locals_;
   std::vector<std::uint32_t> without_interfaces_;
   std::uint64_t dropped_of_interfaces_ = 0;

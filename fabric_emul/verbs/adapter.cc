@@ -39,7 +39,9 @@ Adapter::Adapter(const AdapterLimits& limits, base::Random& random, bool identit
     : limits_(limits),
       random_(random),
       memory_(limits.memory_entries, random, identity_keys, limits.profile, limits.att_pages),
+      contexts_(limits.ee_contexts, limits_.partitions, random, *this, counters_),
       qps_(limits.qps, random),
+      streams_(memory_, random),
       connections_(random, limits_.partitions) {}
 
 Adapter::~Adapter() = default;
@@ -92,9 +94,8 @@ base::Result<CqId> Adapter::create_cq(std::size_t depth, base::MemoryAccount* me
 }
 
 void Adapter::destroy_cq(CqId cq) {
-  bool in_use = false;
+  bool in_use = streams_.uses_cq(*cqs_[cq.value]);
   qps_.for_each([&](const Qp& qp) { in_use |= qp.uses_cq(*cqs_[cq.value]); });
-  for (const auto& [qpn, stream] : streams_) in_use |= stream->uses_cq(*cqs_[cq.value]);
   CHECK(!in_use);
   cqs_[cq.value].reset();
 }
@@ -116,6 +117,14 @@ base::Status Adapter::check(const CommonInit& common) const {
     return base::Error("there are service levels 0 to " + std::to_string(kSlMax), EINVAL);
   }
   return {};
+}
+
+std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
+  if (qp_count() >= limits_.qps) return std::nullopt;
+  for (;;) {
+    const auto qpn = qps_.pick(now);
+    if (!qpn || !streams_.contains(*qpn)) return qpn;
+  }
 }
 
 base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
@@ -140,7 +149,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.attr.sl = common.sl;
   context.accepts_rdma = init.accepts_rdma;
   context.has_datagram_rdma = init.service == Service::kUd && init.has_datagram_rdma;
-  if (init.service == Service::kRd) context.contexts = &ees_;
+  if (init.service == Service::kRd) context.contexts = &contexts_;
   context.predicts_headers = limits_.predicts_headers;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
@@ -175,6 +184,18 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   return *qpn;
 }
 
+base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
+  const CommonInit& common = init.common;
+  if (auto ok = check(common); !ok) return ok.error();
+  CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
+  const auto qpn = pick_qpn(now);
+  if (!qpn) return base::Error("the adapter has no queue pair left");
+  const auto made =
+      streams_.create(*qpn, init, *cqs_[common.send_cq.value], *cqs_[common.recv_cq.value]);
+  if (!made) return made.error();
+  return *qpn;
+}
+
 base::Status Adapter::modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values) {
   Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return base::Error("no such queue pair");
@@ -195,7 +216,7 @@ base::Status Adapter::prepare_qp(Qpn qpn) {
 
 void Adapter::destroy_qp(Qpn qpn, base::Time now) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr && streams_.erase(qpn) == 0) return;
+  if (qp == nullptr && !streams_.destroy(qpn)) return;
   std::erase(active_, qp);
   raw_filters_.remove(qpn);
   qps_.erase(qpn, now);
@@ -203,7 +224,7 @@ void Adapter::destroy_qp(Qpn qpn, base::Time now) {
 
 base::Status Adapter::post_send(Qpn qpn, const SendWr& wr) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) return post_stream_send(qpn, wr);
+  if (qp == nullptr) return streams_.post_send(qpn, wr);
   auto posted = qp->post_send(wr);
   if (posted) activate(*qp);
   return posted;
@@ -211,12 +232,12 @@ base::Status Adapter::post_send(Qpn qpn, const SendWr& wr) {
 
 base::Status Adapter::post_recv(Qpn qpn, const RecvWr& wr) {
   Qp* qp = qps_.find(qpn);
-  if (qp == nullptr) return post_stream_recv(qpn, wr);
+  if (qp == nullptr) return streams_.post_recv(qpn, wr, now_);
   return qp->post_recv(wr);
 }
 
 MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max) {
-  if (const StreamQp* stream = find_stream(qpn)) return describe_stream(*stream, channel);
+  if (const StreamQp* stream = streams_.find(qpn)) return StreamTable::describe(*stream, channel);
   const Qp* qp = qps_.find(qpn);
   CHECK(qp != nullptr);
   MgmtPair pair;
@@ -238,7 +259,9 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
   if (theirs.mcp != 0 && theirs.mcp < link.mcp_min()) {
     return base::Error("the peer's queue pair takes short cells only", EINVAL);
   }
-  if (StreamQp* stream = find_stream(mine.qpn)) return connect_stream(*stream, mine, theirs, link);
+  if (StreamQp* stream = streams_.find(mine.qpn)) {
+    return StreamTable::connect(*stream, mine, theirs, link);
+  }
   Qp* qp = qps_.find(mine.qpn);
   if (qp == nullptr) return base::Error("no such queue pair");
   if (qp->service() != theirs.service) {
@@ -297,10 +320,8 @@ void Adapter::on_link_up(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.on_link_back(now_);
   });
-  on_stream_link_back(link);
-  ees_.for_each([&](EeContext& ee) {
-    if (ee.link() == &link) ee.on_link_back(now_);
-  });
+  streams_.on_link_back(link, now_);
+  contexts_.on_link_back(link, now_);
   if (loopback_ && loopback_->far() != nullptr) {
     connections_.set_loopback(*loopback_->near, *loopback_->far());
   }
@@ -324,16 +345,14 @@ void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
     if (qp.link() == &link) qp.enter_error();
   });
-  ees_.for_each([&](EeContext& ee) {
-    if (ee.link() == &link) ee.end(WcStatus::kRetryExceeded);
-  });
-  end_streams(link);
+  contexts_.on_peer_restarted(link);
+  streams_.on_peer_restarted(link);
   connections_.on_peer_restarted(link);
 }
 
 void Adapter::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
-  stream_counters_.visit(visitor);
+  streams_.counters().visit(visitor);
   connections_.visit_counters(visitor);
   for (const auto& port : ports_) port->visit_counters(visitor);
 }

@@ -1,6 +1,6 @@
 // A channel adapter: protection domains, memory, completion queues, queue pairs and ports, driven
 // by one call per iteration of the data thread. AdapterLimits bounds their numbers [S000-01]
-// [S001-29].
+// [S001-29]. What only one service needs has its own table: StreamTable, EeTable, RawFilters.
 //
 // An iteration: poll() is receive() and then transmit(), which the programs call apart. receive()
 // passes each cell to its queue pair, which adds completions to its completion queue. transmit()
@@ -8,9 +8,9 @@
 // Time comes in with every call; nothing here sleeps or locks. The Underlay and
 // Random given must outlive the adapter. Thread: the data thread.
 //
-// Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration, adapter_stream.cc
-// has the streams, adapter_register.cc registration through the send queue, adapter_loopback.cc the
-// way to its own queue pairs, adapter_rd.cc what RD and Raw need beyond queue pairs.
+// Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration,
+// adapter_register.cc has registration through the send queue, adapter_loopback.cc the way to its
+// own queue pairs, adapter_services.cc the cells of services that no queue pair number leads to.
 #pragma once
 
 #include <map>
@@ -22,13 +22,13 @@
 #include "base/status.h"
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/link/refusal_log.h"
-#include "fabric_emul/stream/stream_qp.h"
 #include "fabric_emul/transport/ee_table.h"
 #include "fabric_emul/verbs/connection_manager.h"
 #include "fabric_emul/verbs/loopback.h"
 #include "fabric_emul/verbs/qp_init.h"
 #include "fabric_emul/verbs/qp_table.h"
 #include "fabric_emul/verbs/raw_filters.h"
+#include "fabric_emul/verbs/stream_table.h"
 #include "fabric_emul/verbs/verbs.h"
 
 namespace splitnic::fabric {
@@ -75,12 +75,10 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
 
   base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
   // A queue pair of the STREAM service, in INIT until connect_qp(). It is destroyed, posted to,
-  // described and connected like the others; find_qp() and modify_qp() do not know it.
+  // described and connected like the others; streams() finds it, find_qp() and modify_qp() do not
+  // know it.
   base::Result<Qpn> create_stream(const StreamInit& init, base::Time now);
-  StreamQp* find_stream(Qpn qpn) {
-    const auto at = streams_.find(qpn);
-    return at == streams_.end() ? nullptr : at->second.get();
-  }
+  StreamTable& streams() { return streams_; }
   // INIT -> RTR binds a queue pair of a connected service to the link that leads to
   // values.remote_lid. Returns an error if there is none.
   base::Status modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values);
@@ -98,17 +96,9 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   Qp* find_qp(Qpn qpn) { return qps_.find(qpn); }
   std::size_t qp_count() const { return qps_.size() + streams_.size(); }
 
-  // One end of an end-to-end context: each pair of nodes needs one, which all their RD queue pairs
-  // share [S000-12]. Its two ends are described in CONNECT and connected as queue pairs are.
-  base::Result<EeId> create_ee(const EeInit& init);
-  MgmtPair describe_ee(EeId id, std::uint8_t channel);  // REQUIRES that it exists
-  // Returns an error and changes nothing if one of the two is no end-to-end context, or if it is
-  // connected or has ended.
-  base::Status connect_ee(const MgmtPair& mine, const MgmtPair& theirs, Link& link);
-  EeContext* find_ee(EeId id) { return ees_.find(id); }
-  std::size_t ee_count() const { return ees_.size(); }
-  // Messages in flight complete as flushed, and their queue pairs go to SQE.
-  void destroy_ee(EeId id);
+  // The end-to-end contexts: each pair of nodes needs one, which all their RD queue pairs share
+  // [S000-12]. Their two ends are described in CONNECT and connected as queue pairs are.
+  EeTable& contexts() { return contexts_; }
   // IPv6 datagrams that match go to this Raw queue pair until it is destroyed [S000-14].
   base::Status add_raw_filter(Qpn qpn, const RawFilter& filter);
 
@@ -144,7 +134,6 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
 
   void visit_counters(const base::CounterVisitor& visitor) const;
   const base::Counters<TransportCounter>& counters() const { return counters_; }
-  const base::Counters<StreamCounter>& stream_counters() const { return stream_counters_; }
 
  private:
   void on_link_up(Link& link) override;
@@ -156,45 +145,27 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   }
   void on_refused(Link& link, InitReason reason) override;
   void on_batch(Link& link, std::span<const ReceivedCell> cells, base::Time now);
-  // adapter_rd.cc
+  // adapter_services.cc
   Qp* find_rd(Qpn qpn) override;
   void wake(Qp& qp) override { activate(qp); }
   void on_service_cell(Link& link, const CellView& cell, CellError error, base::Time now);
   void on_raw_cell(const CellView& cell);
-  void poll_ees(base::Time now);
-  void transmit_ees(base::Time now);
-  base::Time ees_deadline() const;
   Qp* on_cell(Link& link, const ReceivedCell& cell, base::Time now);
   base::Status check(const CommonInit& common) const;
   base::Result<Port*> insert_port(Underlay& underlay, const PortConfig& config);
   void activate(Qp& qp);
   Link* link_by_lid(Lid lid);
-  // adapter_stream.cc
   std::optional<Qpn> pick_qpn(base::Time now);
-  base::Status post_stream_send(Qpn qpn, const SendWr& wr);
-  base::Status post_stream_recv(Qpn qpn, const RecvWr& wr);
-  MgmtPair describe_stream(const StreamQp& stream, std::uint8_t channel) const;
-  base::Status connect_stream(StreamQp& stream, const MgmtPair& mine, const MgmtPair& theirs,
-                              Link& link);
-  void on_stream_cell(const Link& link, const CellView& cell, CellError error, std::size_t bytes,
-                      base::Time now);
-  void poll_streams(base::Time now);
-  void end_stream_batches(base::Time now);
-  bool transmit_streams(base::Time now);
-  base::Time streams_deadline() const;
-  void on_stream_link_back(const Link& link);
-  void end_streams(const Link& link);
 
   AdapterLimits limits_;
   base::Random& random_;
   Mrwt memory_;
   base::Counters<TransportCounter> counters_;
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
-  EeTable ees_;  // outlives the queue pairs
+  EeTable contexts_;  // outlives the queue pairs
   RawFilters raw_filters_;
   QpTable qps_;
-  base::Counters<StreamCounter> stream_counters_;
-  std::map<Qpn, std::unique_ptr<StreamQp>> streams_;
+  StreamTable streams_;
   std::vector<Qp*> active_;
   std::size_t next_active_ = 0;         // sends first in the next iteration
   std::unique_ptr<Loopback> loopback_;  // outlives its ports

@@ -42,8 +42,8 @@ bool Adapter::receive(base::Time now, unsigned batches_max) {
     if (qp->deadline() <= now) qp->on_time(now);
     qp->end_batch(now);
   }
-  if (!streams_.empty()) poll_streams(now);
-  if (!ees_.empty()) poll_ees(now);
+  if (!streams_.empty()) streams_.on_time(now);
+  if (!contexts_.empty()) contexts_.on_time(now);
   return made_progress;
 }
 
@@ -62,8 +62,8 @@ void Adapter::transmit(base::Time now) {
     }
   }
   has_more_ = has_more;
-  if (!streams_.empty()) has_more_ |= transmit_streams(now);
-  if (!ees_.empty()) transmit_ees(now);
+  if (!streams_.empty()) has_more_ |= streams_.transmit(now);
+  if (!contexts_.empty()) contexts_.transmit(now);
   if (count > 0) next_active_ = (next_active_ + 1) % count;
   std::erase_if(active_, [](Qp* qp) {
     if (qp->is_active()) return false;
@@ -85,7 +85,7 @@ void Adapter::on_batch(Link& link, std::span<const ReceivedCell> cells, base::Ti
     if (!qp->is_in_active_list && qp->is_active()) activate(*qp);
   }
   for (Qp* qp : active_) qp->end_batch(now);
-  if (!streams_.empty()) end_stream_batches(now);
+  if (!streams_.empty()) streams_.end_batch(now);
 }
 
 // The order of checks: CRC, length, version, Op x Svc (parse_cell), queue pair, source, state, then
@@ -109,7 +109,9 @@ Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
   }
   Qp* qp = qps_.find(cell.header.dqpn);
   if (qp == nullptr) {
-    on_stream_cell(link, cell, error, received.bytes.size(), now);
+    if (!streams_.on_cell(link, cell, error, received.bytes.size(), now)) {
+      counters_.add(TransportCounter::kCellDropQp);
+    }
     return nullptr;
   }
   if (error == CellError::kNone) {
@@ -122,8 +124,9 @@ Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
 
 base::Time Adapter::deadline() const {
   if (has_more_) return now_;
-  base::Time at = std::min(connections_.deadline(), streams_deadline());
-  if (!ees_.empty()) at = std::min(at, ees_deadline());
+  base::Time at = connections_.deadline();
+  if (!streams_.empty()) at = std::min(at, streams_.deadline());
+  if (!contexts_.empty()) at = std::min(at, contexts_.deadline());
   for (const auto& port : ports_) at = std::min(at, port->deadline());
   for (const Qp* qp : active_) at = std::min(at, qp->deadline());
   return at;

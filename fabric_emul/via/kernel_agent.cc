@@ -1,6 +1,5 @@
 #include "fabric_emul/via/kernel_agent.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -69,8 +68,8 @@ base::Result<ViCq*> KernelAgent::create_cq(std::size_t depth) {
 
 base::Status KernelAgent::destroy_cq(ViCq& cq) {
   ++entries_;
-  if (cq.reserved_ != 0) return base::Error("a VI uses the completion queue", EBUSY);
-  adapter_.destroy_cq(cq.cq_);
+  if (cq.is_in_use()) return base::Error("a VI uses the completion queue", EBUSY);
+  adapter_.destroy_cq(cq.id());
   std::erase_if(cqs_, [&](const auto& one) { return one.get() == &cq; });
   return {};
 }
@@ -81,94 +80,87 @@ base::Result<Vi*> KernelAgent::create_vi(const ViAttributes& attributes, ViCq& s
   if (attributes.send_depth == 0 || attributes.receive_depth == 0) {
     return base::Error("a VI needs at least one descriptor in each queue", EINVAL);
   }
-  const auto has_room = [](const ViCq& cq, std::size_t more) {
-    const std::size_t left = cq.entries_.capacity() - cq.reserved_;
-    return more <= left;
-  };
   const std::size_t both = &send_cq == &receive_cq ? attributes.receive_depth : 0;
-  if (!has_room(send_cq, attributes.send_depth + both) ||
-      !has_room(receive_cq, attributes.receive_depth)) {
+  if (!send_cq.has_room(attributes.send_depth + both) ||
+      !receive_cq.has_room(attributes.receive_depth)) {
     return base::Error("the completion queue is too small for the queues of the VI", ENOMEM);
   }
-  std::unique_ptr<Vi> vi(new Vi(*this, adapter_, attributes, send_cq, receive_cq));
+  ViAgent& self = *this;
+  auto vi = std::make_unique<Vi>(self, adapter_, attributes, send_cq, receive_cq);
   if (const auto made = make_qp(*vi); !made) return made.error().within("creating a VI");
-  send_cq.reserved_ += attributes.send_depth;
-  receive_cq.reserved_ += attributes.receive_depth;
+  send_cq.reserve(attributes.send_depth);
+  receive_cq.reserve(attributes.receive_depth);
   vis_.push_back(std::move(vi));
   return vis_.back().get();
 }
 
 base::Status KernelAgent::destroy_vi(Vi& vi) {
   ++entries_;
-  if (vi.state_ == ViState::kConnected || vi.state_ == ViState::kConnectPending) {
+  if (vi.state() == ViState::kConnected || vi.state() == ViState::kConnectPending) {
     return base::Error("the VI is connected: disconnect it first", EBUSY);
   }
   if (vi.held(ViQueue::kSend) + vi.held(ViQueue::kReceive) != 0) {
     return base::Error("the VI holds descriptors: disconnect it and take them", EBUSY);
   }
   end_qp(vi);
-  for (const Vi::Queue& queue : vi.queues_) queue.cq.reserved_ -= queue.ring.capacity();
+  vi.cq(ViQueue::kSend).release(vi.attributes().send_depth);
+  vi.cq(ViQueue::kReceive).release(vi.attributes().receive_depth);
   std::erase_if(vis_, [&](const auto& one) { return one.get() == &vi; });
   return {};
 }
 
 base::Status KernelAgent::make_qp(Vi& vi) {
-  QpInit init = qp_init(vi.attributes_);
-  init.common.send_cq = vi.queues_[Vi::index(ViQueue::kSend)].cq.cq_;
-  init.common.recv_cq = vi.queues_[Vi::index(ViQueue::kReceive)].cq.cq_;
+  QpInit init = qp_init(vi.attributes());
+  init.common.send_cq = vi.cq(ViQueue::kSend).id();
+  init.common.recv_cq = vi.cq(ViQueue::kReceive).id();
   const auto qpn = adapter_.create_qp(init, clock_.now());
   if (!qpn) return qpn.error();
   QpAttr attr;
   attr.rights = 0;
-  if (vi.attributes_.enable_rdma_write) attr.rights |= kRemoteWrite;
-  if (vi.attributes_.enable_rdma_read) attr.rights |= kRemoteRead;
+  if (vi.attributes().enable_rdma_write) attr.rights |= kRemoteWrite;
+  if (vi.attributes().enable_rdma_read) attr.rights |= kRemoteRead;
   const auto given = required_attributes(init.service, QpState::kReset, QpState::kInit);
   const auto ready = adapter_.modify_qp(*qpn, QpState::kInit, given, attr);
   CHECK(ready.has_value());
-  vi.qpn_ = *qpn;
-  vi.state_ = ViState::kIdle;
-  for (Vi::Queue& queue : vi.queues_) {
-    queue.cq.users_[*qpn] = &vi;
-    queue.is_broken = false;
-  }
+  vi.bind(*qpn);
   return {};
 }
 
 void KernelAgent::end_qp(Vi& vi) {
-  for (const Vi::Queue& queue : vi.queues_) queue.cq.users_.erase(vi.qpn_);
-  adapter_.destroy_qp(vi.qpn_, clock_.now());
+  vi.unbind();
+  adapter_.destroy_qp(vi.qpn(), clock_.now());
 }
 
 base::Status KernelAgent::wait(Vi& vi, std::uint32_t discriminator) {
   ++entries_;
-  if (vi.state_ != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
+  if (vi.state() != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
   if (!waiting_.emplace(discriminator, &vi).second) {
     return base::Error("another VI waits with this discriminator", EADDRINUSE);
   }
-  vi.state_ = ViState::kConnectPending;
+  vi.set_state(ViState::kConnectPending);
   return {};
 }
 
 base::Status KernelAgent::connect(Vi& vi, Link& link, std::uint32_t discriminator) {
   ++entries_;
-  if (vi.state_ != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
-  const auto level = static_cast<std::uint32_t>(vi.attributes_.reliability);
-  const MgmtPair mine = adapter_.describe(vi.qpn_, 0, vi.attributes_.transfer_max);
+  if (vi.state() != ViState::kIdle) return base::Error("the VI is not idle", EISCONN);
+  const auto level = static_cast<std::uint32_t>(vi.attributes().reliability);
+  const MgmtPair mine = adapter_.describe(vi.qpn(), 0, vi.attributes().transfer_max);
   const auto hello = Hello{discriminator, level}.bytes();
   const ConnectionId id = adapter_.connections().connect(link, {&mine, 1}, hello, clock_.now());
   connections_[id] = &vi;
-  vi.state_ = ViState::kConnectPending;
+  vi.set_state(ViState::kConnectPending);
   return {};
 }
 
 base::Status KernelAgent::disconnect(Vi& vi) {
   ++entries_;
   leave(vi);
-  vi.state_ = ViState::kError;
+  vi.set_state(ViState::kError);
   const QpAttr none;
-  static_cast<void>(adapter_.modify_qp(vi.qpn_, QpState::kErr, 0, none));
+  static_cast<void>(adapter_.modify_qp(vi.qpn(), QpState::kErr, 0, none));
   for (const ViQueue queue : {ViQueue::kSend, ViQueue::kReceive}) vi.ring(queue);
-  for (const Vi::Queue& queue : vi.queues_) queue.cq.poll();
+  for (const ViQueue queue : {ViQueue::kSend, ViQueue::kReceive}) vi.cq(queue).poll();
   end_qp(vi);
   if (const auto made = make_qp(vi); !made) return made.error().within("disconnecting a VI");
   return {};
@@ -176,7 +168,7 @@ base::Status KernelAgent::disconnect(Vi& vi) {
 
 void KernelAgent::notify(ViCq& cq, std::function<void()> handler) {
   ++entries_;
-  cq.notify_ = std::move(handler);
+  cq.notify(std::move(handler));
 }
 
 void KernelAgent::set_error_handler(ErrorHandler handler) {
@@ -188,10 +180,10 @@ void KernelAgent::set_error_handler(ErrorHandler handler) {
 // notified.
 void KernelAgent::on_failed(Vi& vi, std::string_view why) {
   ++entries_;
-  if (vi.state_ == ViState::kError) return;
-  vi.state_ = ViState::kError;
+  if (vi.state() == ViState::kError) return;
+  vi.set_state(ViState::kError);
   const QpAttr none;
-  const auto stopped = adapter_.modify_qp(vi.qpn_, QpState::kErr, 0, none);
+  const auto stopped = adapter_.modify_qp(vi.qpn(), QpState::kErr, 0, none);
   CHECK(stopped.has_value());
   leave(vi);
   if (on_error_) on_error_(vi, why);
@@ -200,9 +192,9 @@ void KernelAgent::on_failed(Vi& vi, std::string_view why) {
 // The memory of a send went between doorbell and wire. An unreliable VI goes on behind it.
 void KernelAgent::on_send_stopped(Vi& vi) {
   ++entries_;
-  if (vi.state_ != ViState::kConnected) return;
+  if (vi.state() != ViState::kConnected) return;
   const QpAttr none;
-  const auto again = adapter_.modify_qp(vi.qpn_, QpState::kRts, 0, none);
+  const auto again = adapter_.modify_qp(vi.qpn(), QpState::kRts, 0, none);
   if (!again) on_failed(vi, again.error().text());
 }
 
@@ -214,11 +206,11 @@ MgmtReject KernelAgent::on_connect_request(ConnectionId id, Link& link, const Mg
   const auto at = waiting_.find(hello->discriminator);
   if (at == waiting_.end()) return MgmtReject::kRefused;
   Vi& vi = *at->second;
-  if (hello->level != static_cast<std::uint32_t>(vi.attributes_.reliability)) {
+  if (hello->level != static_cast<std::uint32_t>(vi.attributes().reliability)) {
     return MgmtReject::kBadParameter;
   }
   reply.pair_count = 1;
-  reply.pairs[0] = adapter_.describe(vi.qpn_, 0, vi.attributes_.transfer_max);
+  reply.pairs[0] = adapter_.describe(vi.qpn(), 0, vi.attributes().transfer_max);
   reply.pairs[0].peer_qpn = request.pairs[0].qpn;
   if (!join(vi, reply.pairs[0], request.pairs[0], link)) return MgmtReject::kBadParameter;
   waiting_.erase(at);
@@ -231,15 +223,14 @@ bool KernelAgent::on_connected(ConnectionId id, Link& link, const Mgmt& reply) {
   const auto at = connections_.find(id);
   if (at == connections_.end() || reply.pair_count != 1) return false;
   Vi& vi = *at->second;
-  if (join(vi, adapter_.describe(vi.qpn_, 0, 0), reply.pairs[0], link)) return true;
+  if (join(vi, adapter_.describe(vi.qpn(), 0, 0), reply.pairs[0], link)) return true;
   refuse(id, "the peer's VI does not fit");
   return false;
 }
 
 bool KernelAgent::join(Vi& vi, const MgmtPair& mine, const MgmtPair& theirs, Link& link) {
   if (!adapter_.connect_qp(mine, theirs, link)) return false;
-  vi.transfer_max_ = std::min(vi.attributes_.transfer_max, theirs.msg_max);
-  vi.state_ = ViState::kConnected;
+  vi.on_connected(theirs.msg_max);
   return true;
 }
 
@@ -253,7 +244,7 @@ void KernelAgent::refuse(ConnectionId id, std::string_view why) {
   if (at == connections_.end()) return;
   Vi& vi = *at->second;
   connections_.erase(at);
-  vi.state_ = ViState::kIdle;
+  vi.set_state(ViState::kIdle);
   if (on_error_) on_error_(vi, why);
 }
 

@@ -16,7 +16,7 @@
 
 namespace splitnic::fabric {
 
-class KernelAgent final : private ConnectionHandler {
+class KernelAgent final : private ConnectionHandler, private ViAgent {
  public:
   using ErrorHandler = std::function<void(Vi& vi, std::string_view why)>;
 
@@ -54,11 +54,10 @@ class KernelAgent final : private ConnectionHandler {
   std::uint64_t entries() const { return entries_; }
 
  private:
-  friend class Vi;
   struct Hello;
-  // Reports of VIs.
-  void on_failed(Vi& vi, std::string_view why);
-  void on_send_stopped(Vi& vi);
+  // ViAgent
+  void on_failed(Vi& vi, std::string_view why) override;
+  void on_send_stopped(Vi& vi) override;
 
   void on_link_up(Link&) override {}
   void on_link_down(Link&, std::string_view) override {}

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
-
-#include "fabric_emul/via/kernel_agent.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -66,12 +63,35 @@ std::optional<ViCompletion> ViCq::done() {
   if (entries_.empty()) return std::nullopt;
   const Entry entry = entries_.front();
   entries_.pop();
-  Vi::Queue& queue = entry.vi->queues_[Vi::index(entry.queue)];
-  const Vi::Posted posted = queue.ring.front();
+  return entry.vi->take_done(entry.queue);
+}
+
+void Vi::bind(Qpn qpn) {
+  qpn_ = qpn;
+  state_ = ViState::kIdle;
+  for (Queue& queue : queues_) {
+    queue.cq.attach(qpn, *this);
+    queue.is_broken = false;
+  }
+}
+
+void Vi::unbind() {
+  for (const Queue& queue : queues_) queue.cq.detach(qpn_);
+}
+
+void Vi::on_connected(std::uint32_t peer_transfer_max) {
+  transfer_max_ = std::min(attributes_.transfer_max, peer_transfer_max);
+  state_ = ViState::kConnected;
+}
+
+ViCompletion Vi::take_done(ViQueue which) {
+  Queue& queue = queues_[index(which)];
+  CHECK(queue.done > 0);
+  const Posted posted = queue.ring.front();
   queue.ring.pop();
   --queue.done;
   --queue.rung;
-  return ViCompletion{entry.vi, entry.queue, posted.at, posted.status};
+  return {this, which, posted.at, posted.status};
 }
 
 bool Vi::copy_in(ViDescriptorRef at, base::MutableBytes out) const {
@@ -200,7 +220,7 @@ void Vi::finish(ViQueue which, std::uint32_t status) {
   posted.status = status | posted.op | kViDone;
   write_word(posted.at, kViStatusAt, posted.status);
   ++queue.done;
-  queue.cq.push({this, which});
+  queue.cq.push(*this, which);
   // A Send on a VI that is not connected is flushed, and no more.
   const bool is_harmless = (status & kViFlushed) != 0 && state_ != ViState::kConnected;
   if ((status & kViErrors) != 0 && is_reliable() && !is_harmless) {

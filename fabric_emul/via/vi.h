@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "fabric_emul/via/vi_cq.h"
 
@@ -31,10 +32,29 @@ struct ViAttributes {
   std::size_t receive_depth = 64;
 };
 
-class KernelAgent;
+class Vi;
+
+// Takes the reports of a VI, as the agent that made it.
+class ViAgent {
+ public:
+  virtual ~ViAgent() = default;
+  // Reliable: a descriptor has completed with an error.
+  virtual void on_failed(Vi& vi, std::string_view why) = 0;
+  // Unreliable: the memory of a send went away between its doorbell and the wire, which has stopped
+  // the send queue.
+  virtual void on_send_stopped(Vi& vi) = 0;
+};
 
 class Vi {
  public:
+  // Has no queue pair until bind(). The references outlive it.
+  Vi(ViAgent& agent, Adapter& adapter, const ViAttributes& attributes, ViCq& send_cq,
+     ViCq& receive_cq)
+      : agent_(agent),
+        adapter_(adapter),
+        attributes_(attributes),
+        queues_{Queue{send_cq, attributes.send_depth},
+                Queue{receive_cq, attributes.receive_depth}} {}
   Vi(const Vi&) = delete;
   Vi& operator=(const Vi&) = delete;
 
@@ -47,9 +67,25 @@ class Vi {
   // Descriptors that done() has not returned.
   std::size_t held(ViQueue queue) const { return queues_[index(queue)].ring.size(); }
 
+  // -- for the completion queues of its two queues --
+  // Its queue pair has completed the oldest work request of a queue.
+  void on_completion(const Wc& wc);
+  // Takes the oldest descriptor of a queue. REQUIRES that it is done.
+  ViCompletion take_done(ViQueue which);
+
+  // -- for the kernel agent --
+  Qpn qpn() const { return qpn_; }
+  ViCq& cq(ViQueue queue) { return queues_[index(queue)].cq; }
+  // It has this queue pair, in INIT, and is idle.
+  void bind(Qpn qpn);
+  // The queue pair is about to end.
+  void unbind();
+  // Leaves kConnectPending, or enters a state without a connection.
+  void set_state(ViState state) { state_ = state; }
+  // Connected to a VI that takes this many bytes per descriptor.
+  void on_connected(std::uint32_t peer_transfer_max);
+
  private:
-  friend class ViCq;
-  friend class KernelAgent;
   struct Posted {
     ViDescriptorRef at;
     std::uint32_t op = 0;      // bits 18..16 of the status
@@ -64,14 +100,6 @@ class Vi {
     bool is_broken = false;  // what follows a wrong descriptor is flushed
   };
 
-  Vi(KernelAgent& agent, Adapter& adapter, const ViAttributes& attributes, ViCq& send_cq,
-     ViCq& receive_cq)
-      : agent_(agent),
-        adapter_(adapter),
-        attributes_(attributes),
-        queues_{Queue{send_cq, attributes.send_depth},
-                Queue{receive_cq, attributes.receive_depth}} {}
-
   static constexpr std::size_t index(ViQueue queue) { return static_cast<std::size_t>(queue); }
   bool is_reliable() const { return attributes_.reliability != ViReliability::kUnreliable; }
   bool copy_in(ViDescriptorRef at, base::MutableBytes out) const;
@@ -80,11 +108,10 @@ class Vi {
   std::uint32_t read(ViQueue which, Posted& posted, ViDescriptor& out) const;
   std::uint32_t start(ViQueue which, Posted& posted);
   std::uint32_t give(ViQueue which, const ViDescriptor& d);
-  void on_completion(const Wc& wc);
   void finish(ViQueue which, std::uint32_t status);
   void retire(ViQueue which);
 
-  KernelAgent& agent_;
+  ViAgent& agent_;
   Adapter& adapter_;
   const ViAttributes attributes_;
   std::array<Queue, 2> queues_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
@@ -37,17 +38,31 @@ class ViCq {
   // The oldest that is done, and its place in the queue of its VI is free again.
   std::optional<ViCompletion> done();
 
+  // -- for the VIs that complete here --
+  // Completions of this queue pair are those of the VI, until detach().
+  void attach(Qpn qpn, Vi& vi) { users_[qpn] = &vi; }
+  void detach(Qpn qpn) { users_.erase(qpn); }
+  // The next descriptor of a queue of the VI is done. REQUIRES that it has an entry reserved.
+  void push(Vi& vi, ViQueue queue) {
+    entries_.push(Entry{&vi, queue});
+    if (notify_) std::exchange(notify_, nullptr)();
+  }
+
+  // -- for the kernel agent --
+  CqId id() const { return cq_; }
+  bool is_in_use() const { return reserved_ != 0; }
+  bool has_room(std::size_t entries) const { return entries <= entries_.capacity() - reserved_; }
+  // REQUIRES has_room().
+  void reserve(std::size_t entries) { reserved_ += entries; }
+  void release(std::size_t entries) { reserved_ -= entries; }
+  // Calls the handler with the next entry, once.
+  void notify(std::function<void()> handler) { notify_ = std::move(handler); }
+
  private:
-  friend class Vi;
-  friend class KernelAgent;
   struct Entry {
     Vi* vi = nullptr;
     ViQueue queue = ViQueue::kSend;
   };
-  void push(Entry entry) {
-    entries_.push(entry);
-    if (notify_) std::exchange(notify_, nullptr)();
-  }
 
   Adapter& adapter_;
   const CqId cq_;

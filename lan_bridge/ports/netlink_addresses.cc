@@ -58,7 +58,7 @@ void sort_once_each(std::vector<MacAddress>& list) {
 
 }  // namespace
 
-AddressLists NetlinkLink::address_lists() {
+std::optional<AddressLists> NetlinkLink::address_lists() {
   std::array<char, 256> buffer{};
   nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
   request->nlmsg_type = RTM_GETNEIGH;
@@ -68,8 +68,9 @@ AddressLists NetlinkLink::address_lists() {
   head->ifi_index = static_cast<int>(info_.index);
   ListedAddresses listed;
   listed.index = info_.index;
-  if (!exchange(requests_.get(), request, on_listed, &listed)) return {};
+  if (!exchange(requests_.get(), request, on_listed, &listed)) return std::nullopt;
   listed.lists.promiscuity = query_promiscuity();
+  if (!listed.lists.promiscuity) return std::nullopt;
   sort_once_each(listed.lists.unicast);
   sort_once_each(listed.lists.multicast);
   return listed.lists;

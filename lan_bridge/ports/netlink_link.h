@@ -62,9 +62,9 @@ class NetlinkLink {
   // Queries the kernel instead of waiting for its event, which may come up to a second later for a
   // carrier.
   const PortState& refresh();
-  // Queries the kernel for the addresses that the interface is to receive; empty lists if it does
-  // not reply. REQUIRES !is_elsewhere().
-  AddressLists address_lists();
+  // Queries the kernel for the addresses that the interface is to receive; none if it does not
+  // reply or its lists changed meanwhile. REQUIRES !is_elsewhere().
+  std::optional<AddressLists> address_lists();
   bool is_gone() const { return is_gone_; }
   // After the interface was deleted: there is one of its name again, and it is up.
   bool is_back() const { return is_back_; }

@@ -315,8 +315,9 @@ PortState TapPort::state() {
   return now;
 }
 
-AddressLists TapPort::address_lists() {
-  return link_->is_gone() || link_->is_elsewhere() ? AddressLists() : link_->address_lists();
+std::optional<AddressLists> TapPort::address_lists() {
+  if (link_->is_gone() || link_->is_elsewhere()) return AddressLists();
+  return link_->address_lists();
 }
 
 base::Status TapPort::set_promiscuous(bool on) {

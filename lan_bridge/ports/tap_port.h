@@ -60,9 +60,9 @@ class TapPort final : public LinkPort {
   int fd() const override { return fd_.get(); }
   base::Status attach_queue(bool is_attached) override;
   PortState state() override;
-  // Queries the kernel, which reports no change of its lists. Those of a TAP in another network
-  // namespace are empty.
-  AddressLists address_lists();
+  // Queries the kernel, which reports no change of its lists; none if it does not reply. Those of a
+  // TAP in another network namespace are empty.
+  std::optional<AddressLists> address_lists();
   // Sets the flag of the interface, as the host's user would.
   base::Status set_promiscuous(bool on) override;
   // While the TAP is down the kernel refuses this; state() repeats it when the TAP comes up.

@@ -8,12 +8,22 @@ command=
 case $program in
   splitnic | */splitnic)
     for word in "$@"; do
-      case $word in -*) ;; *) command=$word && break ;; esac
+      case $word in -*) continue ;; esac
+      if [ -z "$command" ]; then
+        command=$word
+        continue
+      fi
+      # A command may have commands, such as "capture start".
+      "$program" "$command" --help 2>/dev/null | awk -v word="$word" '
+        /^[A-Z].*:$/ { section = $1 }
+        section == "Subcommands:" && /^  [^ ]/ && $1 == word { found = 1 }
+        END { exit !found }' && command="$command $word"
+      break
     done
     ;;
 esac
 words=$(printf '%s\n' "$@")
-# shellcheck disable=SC2086  # no command is no word
+# shellcheck disable=SC2086  # no command is no word, and two are two
 "$program" $command --help 2>/dev/null | awk -v words="$words" -v command="$command" '
   # Prints the words of "mode: rdma or send (default rdma)"; returns how many there are.
   function values(text, list, n, i) {
@@ -52,12 +62,13 @@ words=$(printf '%s\n' "$@")
   }
   END {
     count = split(words, given, "\n")
+    named_count = split(command, named, " ")
     expected = ""
     at = 1
     for (i = 1; i <= count; ++i) {
       if (expected != "") expected = ""
       else if (given[i] in type) expected = type[given[i]] == "" ? "" : given[i]
-      else if (given[i] !~ /^-/ && given[i] != "" && !(given[i] == command && !skipped++)) ++at
+      else if (given[i] !~ /^-/ && given[i] != "" && !(skipped < named_count && given[i] == named[skipped + 1] && ++skipped)) ++at
     }
     if (expected != "") { value_of(expected); exit }
     for (i = 1; i <= command_count; ++i) print commands[i] "\t" text[commands[i]]
@@ -65,7 +76,7 @@ words=$(printf '%s\n' "$@")
     for (i = 1; i <= option_count; ++i) print options[i] "\t" text[options[i]]
   }' | while IFS= read -r line; do
   case $line in
-    @IF | @PORT | @NAME) ls /sys/class/net ;;
+    @IF | @PORT | @NAME | @The\ interface*) ls /sys/class/net ;;
     @NODE | @Its\ --name*)
       for socket in /run/splitnic/*.sock; do
         name=${socket##*/}

@@ -48,7 +48,7 @@ TABLES = [
     ("TCP segments and, summed over all these runs, cells of the fabric that were retransmitted", [
         *tcp_columns("retransmits", 0), ("cells_again_host", "cells, by the host", 0), ("cells_again_iou", "cells, by the unit", 0)]),
 ]
-CELLS_AGAIN = ("fabric.rc.retransmit", "fabric.stream.tx.again")  # splitnic's counters
+CELLS_AGAIN = ("fabric.rc.retransmit", "fabric.stream.tx.retransmit")  # splitnic's counters
 
 
 def median_of(results, carrier, metric):
@@ -133,7 +133,7 @@ router; OpenVPN at MTU 9000 has a LAN of that MTU too. "One veth" joins host and
 - Dropped, lost, retransmitted: of each interface, of the UDP and packet sockets of each namespace, and splitnic's own counters
   (`splitnic stats`), of which `*.drop.kernel` repeat the kernel's count; `*.timeout` counts expiries of a timer. UDP runs
   overload every tunnel on purpose.
-- Cells: what the fabric of each end retransmitted (`fabric.rc.retransmit`, `fabric.stream.tx.again`).
+- Cells: what the fabric of each end retransmitted (`fabric.rc.retransmit`, `fabric.stream.tx.retransmit`).
 
 Goals V7 to V12 are in [fabric.md](fabric.md), V14 in [hosts.md](hosts.md), V15 in [sizes.md](sizes.md).
 

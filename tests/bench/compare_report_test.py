@@ -62,7 +62,7 @@ class Readings(unittest.TestCase):
         self.assertIn("host.splitnic:host.tx.drop.too_long", compare_measure.drops_of_stats("host", stats))
 
     def test_what_was_lost_or_retransmitted_counts_like_a_drop(self):
-        stats = dict.fromkeys(("fabric.rc.retransmit", "fabric.rc.timeout", "fabric.stream.tx.again", "host.tx.lost",
+        stats = dict.fromkeys(("fabric.rc.retransmit", "fabric.rc.timeout", "fabric.stream.tx.retransmit", "host.tx.lost",
                                "fabric.uc.lost", "tap.rx.drop.kernel", "host.tx.frames", "pool.flush_timeout"), 1)
         self.assertEqual([hop.split(":")[1] for hop in compare_measure.drops_of_stats("host", stats)], list(stats)[:6])
         self.assertEqual(compare_measure.drops_of_stats("iou", {"iou.to_host.lost": 2, "host.a.iou.to_host.lost": 2}),

@@ -65,7 +65,7 @@ int run(std::size_t hosts) {
   control::KeyedCarriers keyed{options.common.keys, 1, 0, unit.clock, unit.random};
   Admission admission(keyed, unit.clock,
                       std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers),
-                      HostRights{}, [](const fabric::Link&, const HostRights&) {});
+                      [](const fabric::Link&, const HostRights&) {});
   base::SystemClock clock;
   control::CommandQueue commands;
   Admin admin(options, clock, admission, [](const base::CounterVisitor&) {});

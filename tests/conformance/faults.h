@@ -31,6 +31,8 @@ struct Fault {
 std::vector<Fault> link_faults();
 std::vector<Fault> cell_faults();
 std::vector<Fault> lane_faults();
+std::vector<Fault> rule_faults();
+std::vector<Fault> agreement_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();

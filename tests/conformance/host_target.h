@@ -83,6 +83,7 @@ class HostTarget {
     if (target.is_full) {
       port.profile = fabric::LinkProfile::kFull;
       port.full = fabric::full_between_processes();
+      port.full.receive_blocks = kFullTargetBlocks;
     }
     const auto added = adapter_->add_port(*underlay_, port);
     CHECK(added.has_value());

@@ -64,6 +64,32 @@ std::vector<Fault> key_faults() {
            return true;
          };
        }});
+  all.push_back({.name = "host_initiates_once",
+                 .what = "the host never makes new keys",
+                 .noticed_by = "key.bye_ends_keys",
+                 .is_keyed = true,
+                 .make =
+                     [] {
+                       return [has_keys = false](To to, const RelayBytes& d) mutable {
+                         if (to != To::kSuite) return true;
+                         has_keys |= is(d, MessageType::kData);
+                         return !has_keys || !is(d, MessageType::kInitiation);
+                       };
+                     },
+                 .role = Role::kUnit});
+  all.push_back({"previous_refused", "the keys of before open nothing any more",
+                 "key.previous_keys", true, [] {
+                   auto newest = std::make_shared<std::uint32_t>(0);
+                   auto seen = std::make_shared<std::map<std::uint32_t, bool>>();
+                   return [newest, seen](To to, RelayBytes& d) {
+                     if (to != To::kTarget || d.size() < 32 || !is(d, MessageType::kData)) {
+                       return true;
+                     }
+                     const auto index = base::load_be<std::uint32_t>(&d[4]);
+                     if (seen->emplace(index, true).second) *newest = index;
+                     return index == *newest;
+                   };
+                 }});
   return all;
 }
 

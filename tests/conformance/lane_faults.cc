@@ -165,10 +165,18 @@ void add_credits(std::vector<Fault>& all) {
     };
     return header_rule(block, [waiting] { *waiting = {}; });
   }));
+  all.push_back(of_flits("beyond", "blocks beyond the credits are granted once more",
+                         "beyond_credits", [](To to, FlitHeader& header) {
+                           if (to == To::kSuite && header.credit_vl == 1 &&
+                               header.credit_limit > kFullTargetBlocks) {
+                             ++header.credit_limit;
+                           }
+                           return true;
+                         }));
   all.push_back(of_flits("lost_blocks", "the blocks of what forms no cell are lost", "no_first",
                          [](To to, FlitHeader& header) {
                            if (to == To::kSuite && header.credit_vl == 1) {
-                             header.credit_limit = 4096;
+                             header.credit_limit = kFullTargetBlocks;
                            }
                            return true;
                          }));

@@ -16,6 +16,9 @@ namespace splitnic::conformance {
 
 using RelayBytes = std::vector<std::byte>;
 
+// Blocks that a target of the full profile grants to each lane: fewer than a cell has bytes.
+inline constexpr std::uint32_t kFullTargetBlocks = 192;
+
 enum class To : std::uint8_t { kTarget, kSuite };
 // Changes a datagram. Returns false to drop it.
 using Rule = std::function<bool(To to, RelayBytes& datagram)>;

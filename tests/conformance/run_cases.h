@@ -73,7 +73,11 @@ inline void expect_described(const std::vector<Case>& cases) {
   std::set<std::string> ids;
   for (const Case& one : cases) {
     EXPECT_TRUE(ids.insert(one.id).second) << one.id;
-    EXPECT_TRUE(one.clause.starts_with("P-")) << one.id;
+    std::set<std::string> cited;
+    for (const std::string& clause : one.clauses()) {
+      EXPECT_TRUE(clause.starts_with("P-")) << one.id << ": " << clause;
+      EXPECT_TRUE(cited.insert(clause).second) << one.id << ": " << clause;
+    }
     EXPECT_TRUE(one.description.ends_with(".")) << one.id;
   }
 }

@@ -87,12 +87,14 @@ class UnitTarget {
     if (target.is_full) {
       port.profile = fabric::LinkProfile::kFull;
       port.full = fabric::full_between_processes();
+      port.full.receive_blocks = kFullTargetBlocks;
     }
     CHECK(adapter_->add_port(*underlay_, port).has_value());
     iou::IouConfig config;
     config.host.pair.node_name = "unit";
     config.host.pair.pools = {{64, 2048}, {8, 65536}};
     config.host.pair.idata_form = target.idata_form;
+    config.host.pair.queues = 4;  // that a host may ask for
     config.host.pair.control_message_max = target.message_max;
     config.host.pair.flow_context_of = &control::flow_context_of;
     config.host.ring_bytes = 256 << 10;

@@ -15,6 +15,8 @@
 #   has_queues NUMBERS                do host and unit have these? nic0 is up when queue 0 is: the others come later
 #   host_option NAME DEFAULT          what the host is started with for that option
 #   host_has NAME                     is the host started with that option?
+#   small_pages                       from now on the unit is started without huge pages, so that its resident memory grows by what it uses
+#   resident_kib WHO                  memory of the program that is present
 #   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
 #   counter WHO NAME                  the same of one name
 #   counts WHO NAME NUMBER            has that counter reached the number?
@@ -37,6 +39,7 @@ port_option=                # of the LAN port, with a comma before it
 host_name=hosta
 second_name=hostb
 iou_options=() host_options=()
+iou_through=()              # a program that becomes the unit
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
 more_iou_options=${SPLITNIC_IOU_OPTIONS:-} more_host_options=${SPLITNIC_HOST_OPTIONS:-}
 links=keyed
@@ -105,7 +108,7 @@ start_iou() {
   [ "$port" = tap ] && lan=tap:tap0
   where=(--listen "$(endpoint "${listen_at:-$iou_address}")")
   [ -z "$attach_at" ] || where=(--attach "$attach_at")
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$lan" "${where[@]}" "${identity[@]}" \
+  start iou "$ns_iou" "${iou_through[@]}" "$bin/splitnic-iou" --lan "$lan" "${where[@]}" "${identity[@]}" \
     --name unit --control "$work/iou.sock" "${iou_options[@]}" "${missing[@]}" "$@"
   if [ "$port" = tap ]; then bridge_tap; fi
 }
@@ -279,6 +282,9 @@ counters() {
       for (i = 1; i <= count; i++) printf "%s%s", (wanted[i] in value) ? value[wanted[i]] : 0, i < count ? " " : "\n"
     }'
 }
+
+small_pages() { iou_through=("$python" -B "$e2e/stranger.py" small-pages); }
+resident_kib() { awk '/^Rss:/ {print $2}' "/proc/${pid_of[$1]}/smaps_rollup"; }
 
 counter() { counters "$1" "$2"; }
 

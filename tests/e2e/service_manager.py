@@ -2,7 +2,7 @@
 sd_listen_fds(3)): it keeps one descriptor of the program from process to process, and closes it when the service stops.
   service_manager.py SOCKET PROGRAM ARGUMENT...
 SIGUSR1 restarts the program as `systemctl restart` does, SIGTERM stops it; a program that is killed is started again.
-SOCKET is NOTIFY_SOCKET; FDSTORE comes from the environment. `ready` is printed for each READY=1."""
+SOCKET is NOTIFY_SOCKET; FDSTORE comes from the environment. `ready` is printed for each READY=1, and so are RELOADING=1 and STATUS=."""
 import os
 import select
 import signal
@@ -41,6 +41,10 @@ def hear(notifications):
     if "FDSTOREREMOVE" in lines and kept and kept[0] == lines["FDNAME"]:
         forget()
         print("removed", lines["FDNAME"], flush=True)
+    if "RELOADING" in lines:
+        print("reloading at", lines["MONOTONIC_USEC"], flush=True)
+    if "STATUS" in lines:
+        print("status:", lines["STATUS"], flush=True)
     if "READY" in lines:
         print("ready", flush=True)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A peer without good intentions, one without keys, a forger of reports, and a reader of the log that does not read.
+"""A peer without good intentions, one without keys, a forger of reports, a reader of the log that does not read, and a start of a
+program without huge pages.
 
   stranger.py flap ADDRESS PORT SECONDS   attaches a link by an honest INIT, then takes it down and up again as often as it
                                           can (bye, hello); prints how often. docs/protocol/flit.md, INIT
@@ -17,8 +18,10 @@
                                           an MTU of 68 (ICMP, fragmentation needed), over IPv6 of 1280 (packet too
                                           big); prints how often
   stranger.py unread PROGRAM [ARGUMENT]   becomes the program, with a full pipe as stderr that nobody reads
+  stranger.py small-pages PROGRAM [ARGUMENT]   becomes the program, for which the kernel makes no huge pages: it has what it uses
 """
 import base64
+import ctypes
 import fcntl
 import hashlib
 import hmac
@@ -198,5 +201,15 @@ def unread(*command):
     os.execv(command[0], command)
 
 
+PR_SET_THP_DISABLE = 41  # linux/prctl.h; it outlives execve(2)
+
+
+def small_pages(*command):
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
+        sys.exit(f"stranger.py: huge pages cannot be switched off: {os.strerror(ctypes.get_errno())}")
+    os.execv(command[0], command)
+
+
 if __name__ == "__main__":
-    {"flap": flap, "flood": flood, "initiations": initiations, "report": report, "unread": unread}[sys.argv[1]](*sys.argv[2:])
+    {"flap": flap, "flood": flood, "initiations": initiations, "report": report, "unread": unread,
+     "small-pages": small_pages}[sys.argv[1]](*sys.argv[2:])

@@ -63,6 +63,18 @@ void check_terminate(base::Bytes payload) {
   CHECK(Terminate::parse(again) == terminate);
 }
 
+// Set bit by bit, the bitmap has the same words, but for empty ones at its end.
+void check_bitmap(const AckExt& ack) {
+  AckExt built;
+  for (unsigned i = 0; i < 32 * ack.bitmap_words; ++i) {
+    if ((ack.bitmap[i / 32] >> (31 - i % 32) & 1) != 0) built.set_bit(i);
+  }
+  CHECK(built.bitmap_words <= ack.bitmap_words);
+  for (unsigned i = 0; i < ack.bitmap_words; ++i) {
+    CHECK(ack.bitmap[i] == (i < built.bitmap_words ? built.bitmap[i] : 0));
+  }
+}
+
 void check_ack(const CellView& view) {
   AckExt ack;
   if (!parse_ack(view, ack)) return;
@@ -72,6 +84,10 @@ void check_ack(const CellView& view) {
   CHECK(std::ranges::equal(again, view.ack_ext));
   AckExt parsed;
   CHECK(AckExt::parse(again, parsed) && parsed == ack);
+  CHECK(name(ack.code) != "unknown");
+  parsed.msn ^= 1;
+  CHECK(!(parsed == ack));
+  if (ack.selective) check_bitmap(ack);
 }
 
 // An accepted cell of this many bytes can be emitted again, and parses to the same.
@@ -116,6 +132,11 @@ void check_network(base::Bytes cell, bool crc_head_only) {
     change_lids(same, next, {header.dlid, header.slid}, crc_head_only);
     return CHECK(std::ranges::equal(same, cell));
   }
+  // An end node writes the same GNH, but for the hop limit and the flow.
+  const Gnh fresh = gnh_between({gnh->source}, {gnh->destination}, header.sl, gnh->length);
+  CHECK(fresh.next_header == gnh->next_header && fresh.traffic_class >> 4 == header.sl);
+  CHECK(fresh.source == gnh->source && fresh.destination == gnh->destination);
+  CHECK(fresh.length == gnh->length && fresh.hop_limit == kGlobalHopLimit);
   next.resize(remove_gnh(next, cell, {Lid(2), Lid(1)}, crc_head_only));
   CHECK(check_cell_crc(next, crc_head_only) == CellError::kNone);
   std::vector<std::byte> back(cell.size());

@@ -70,7 +70,7 @@ class DatagramNode {
 
   // Ends the context, and makes another one.
   void renew_context() {
-    adapter().destroy_ee(context_);
+    adapter().contexts().destroy(context_);
     make_context();
   }
   // The queue pair ends, and another one comes: the context repeats what the first had in flight.
@@ -118,7 +118,7 @@ class DatagramNode {
   void check() {
     take_completions();
     memory_.check();
-    const fabric::EeContext* ee = adapter().find_ee(context_);
+    const fabric::EeContext* ee = adapter().contexts().find(context_);
     CHECK(ee != nullptr && ee->in_flight() <= fabric::kEeWindow);
     if (ee->state() == fabric::EeContext::State::kEnded) CHECK(ee->in_flight() == 0);
     for (Side& side : sides_) {
@@ -130,8 +130,8 @@ class DatagramNode {
   }
   void end() {
     for (Side& side : sides_) finish(side);
-    adapter().destroy_ee(context_);
-    CHECK(adapter().ee_count() == 0);
+    adapter().contexts().destroy(context_);
+    CHECK(adapter().contexts().size() == 0);
     attacked_.end([this] { take_completions(); });
     adapter().free_pd(other_pd_);
     CHECK(adapter().memory().live_count() == 0);
@@ -211,13 +211,16 @@ class DatagramNode {
     ee.retry_count = 3;
     ee.fixed_rto = 1ms;
     ee.stall_min = 5ms;
-    context_ = adapter().create_ee(ee).value();
+    context_ = adapter().contexts().create(ee).value();
     fabric::MgmtPair theirs;
     theirs.service = fabric::Service::kRd;
     theirs.qpn = fabric::Qpn(kPeerContext);
     theirs.start_psn = kPeerPsn;
     fabric::Link& link = attacked_.victim().link();
-    CHECK(adapter().connect_ee(adapter().describe_ee(context_, 0), theirs, link).has_value());
+    CHECK(adapter()
+              .contexts()
+              .connect(adapter().contexts().describe(context_, 0), theirs, link)
+              .has_value());
   }
   void finish(Side& side) {
     if (attacked_.victim().qp(side.qpn).state() != fabric::QpState::kErr) {

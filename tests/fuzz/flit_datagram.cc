@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
@@ -16,8 +18,11 @@ using namespace fabric;
 // profiles (16 to 19, 68 to 71).
 void take_init(base::Bytes payload) {
   Init init;
-  if (parse_init(payload, init) != InitError::kNone) return;
+  const InitError error = parse_init(payload, init);
+  CHECK(name(error) != "unknown");
+  if (error != InitError::kNone) return;
   CHECK(name(init.step) != "unknown" && name(init.profile) != "unknown");
+  CHECK(name(init.reason) != "unknown" && name(init.payload_crc) != "unknown");
   CHECK((init.step == InitStep::kRefuse) == (init.reason != InitReason::kNone));
   CHECK(init.lanes_mask != 0 && init.instance != 0);
   CHECK(init.mcp_max >= 4 && init.mcp_max % 4 == 0 && init.flit_payload_max >= 120);
@@ -46,7 +51,10 @@ std::vector<std::byte> without_reserved(base::Bytes mgmt, std::size_t pairs) {
 
 void take_mgmt(base::Bytes payload) {
   Mgmt mgmt;
-  if (parse_mgmt(payload, mgmt) != MgmtError::kNone) return;
+  const MgmtError error = parse_mgmt(payload, mgmt);
+  CHECK(name(error) != "unknown");
+  if (error != MgmtError::kNone) return;
+  CHECK(name(mgmt.kind) != "unknown" && name(mgmt.reject) != "unknown");
   CHECK(mgmt.bytes() == payload.size() && mgmt.private_data.size() <= kMgmtPrivateBytesMax);
   CHECK(mgmt.pair_count <= kMgmtPairsMax);
   std::vector<std::byte> again(mgmt.bytes());
@@ -63,6 +71,15 @@ void take_cell(base::Bytes cell, bool crc_head_only) {
   if (view.header.op == Op::kMgmt) take_mgmt(view.payload);
 }
 
+// Written again, a flit has the same header and the same payload.
+void check_again(const FlitView& flit) {
+  std::vector<std::byte> again(flit.bytes());
+  CHECK(emit_flit(again, flit.header, flit.payload) == again.size());
+  FlitView parsed;
+  CHECK(parse_flit(again, parsed) == FlitError::kNone && parsed.header == flit.header);
+  CHECK(std::ranges::equal(parsed.payload, flit.payload));
+}
+
 // Returns how many flits were good.
 std::size_t walk(base::Bytes datagram) {
   FlitWalker walker(datagram);
@@ -73,7 +90,7 @@ std::size_t walk(base::Bytes datagram) {
     const FlitWalker::Step step = walker.next(flit);
     if (step == FlitWalker::Step::kEnd || step == FlitWalker::Step::kSession) return good;
     if (step == FlitWalker::Step::kBad) {
-      CHECK(walker.error() != FlitError::kNone);
+      CHECK(walker.error() != FlitError::kNone && name(walker.error()) != "unknown");
       continue;
     }
     ++good;
@@ -83,6 +100,7 @@ std::size_t walk(base::Bytes datagram) {
     const bool has_payload =
         flit.header.type == FlitType::kData || flit.header.type == FlitType::kInit;
     CHECK(has_payload == !flit.payload.empty());
+    check_again(flit);
     if (flit.header.type == FlitType::kInit) take_init(flit.payload);
     if (flit.header.type == FlitType::kData) {
       take_cell(flit.payload, (flit.header.ctl & kFlitCellCrcHeadOnly) != 0);
@@ -114,6 +132,7 @@ void flit_datagram(base::Bytes in) {
   walk(in);
   walk(sealed(in));
   static_cast<void>(dump_flit(in));
+  if (FlitView flit; !in.empty()) CHECK(name(parse_flit(in, flit)) != "unknown");
   take_init(in);
   take_mgmt(in);
 }

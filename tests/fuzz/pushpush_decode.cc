@@ -41,14 +41,29 @@ class Reader final : public MessageHandler {
   Verdict on_buffer_rdma_indicate(const BufferRdmaIndicate& message, base::Time /*now*/) override {
     return take(message);
   }
-  Verdict on_cfg_util_request(const CfgUtilRequest& message) override { return take_data(message); }
+  Verdict on_cfg_util_request(const CfgUtilRequest& message) override {
+    check_code(message.code);
+    return take_data(message);
+  }
   void on_cfg_util_refused(const CfgUtilRefusal& refusal) override {
-    CHECK(refusal.status != CfgStatus::kOk);
+    CHECK(refusal.status != CfgStatus::kOk && name(refusal.status) != "unknown");
+    check_code(refusal.code);
     ++refused;
   }
-  Verdict on_cfg_util_reply(const CfgUtilReply& message) override { return take_data(message); }
+  Verdict on_cfg_util_reply(const CfgUtilReply& message) override {
+    check_code(message.code);
+    CHECK((name(message.status) != "unknown") == (message.status <= CfgStatus::kVersion));
+    return take_data(message);
+  }
 
  private:
+  // A code has a name if it is one of the 15 of family 1 or of the 10 of family 2.
+  static void check_code(CfgCode code) {
+    const auto value = static_cast<std::uint32_t>(code);
+    const std::uint32_t number = value & 0xFFFF;
+    const std::uint32_t last = value >> 16 == 1 ? 15 : value >> 16 == 2 ? 10 : 0;
+    CHECK((name(code) != "unknown") == (number >= 1 && number <= last));
+  }
   static std::size_t length_of(std::size_t bytes) { return bytes; }
   static std::size_t length_of(const Parsed<std::size_t>& bytes) { return bytes.value(); }
   Verdict take() {
@@ -91,10 +106,31 @@ class Reader final : public MessageHandler {
   const base::Bytes message_;
 };
 
+// The header alone: written as the same bytes, and a function of the table has a name.
+void check_header_of(base::Bytes message) {
+  const auto header = MessageHeader::parse(message);
+  CHECK(header.has_value() == (message.size() >= kHeaderBytes));
+  if (!header) return;
+  std::vector<std::byte> again(kHeaderBytes);
+  header->emit(again);
+  CHECK(std::ranges::equal(again, message.first(kHeaderBytes)));
+  const auto function = header->function();
+  CHECK(function.has_value() ==
+        (header->function_code >= 1 && header->function_code <= kFunctionLast));
+  CHECK((name(static_cast<Function>(header->function_code)) != "unknown") == function.has_value());
+  if (!function) return;
+  const auto context = check_header(message, *function, kHeaderBytes);
+  CHECK(context.has_value() == (header->version == kMessageVersion));
+  if (!context) return;
+  emit_header(*function, *context, again);
+  CHECK(std::ranges::equal(again, message.first(kHeaderBytes)));
+}
+
 }  // namespace
 
 void pushpush_decode(base::Bytes in) {
   if (in.empty()) return;
+  check_header_of(in.subspan(1));
   const bool is_data = (std::to_integer<unsigned>(in[0]) & 1) != 0;
   Reader reader(in.subspan(1));
   DropCounters drops;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The files of docs/recipes.md: each tool that is installed parses the file for it, and systemd-networkd applies its own in packages.sh.
+# The files of docs/recipes.md: each tool parses the file for it, and systemd-networkd applies its own in packages.sh.
 #   recipes.sh                    checks
 #   recipes.sh --print PATH       prints the block of the page for the file PATH
 set -uo pipefail
@@ -44,24 +44,32 @@ interfaces() {
 
 netplan_file() {
   file /etc/netplan/50-nic0.yaml
+  generate_netplan
+  grep -q '^DHCP=ipv4$' "$work/run/systemd/network/10-netplan-nic0.network" || fail "netplan wrote nothing for nic0"
+  # The bond, alone.
+  rm -r "$work/etc/netplan" "$work/run"
+  file /etc/netplan/51-bond0.yaml
+  generate_netplan
+  grep -q '^Mode=active-backup$' "$work/run/systemd/network/10-netplan-bond0.netdev" || fail "netplan made no bond"
+  grep -q '^FailOverMACPolicy=active$' "$work/run/systemd/network/10-netplan-bond0.netdev" || fail "netplan has another MAC policy"
+  grep -q '^Bond=bond0$' "$work/run/systemd/network/10-netplan-nic0.network" || fail "nic0 is not in the bond"
+  # A file with a mistake is refused, so the checks above can fail.
+  sed -i 's/active-backup/splitnic/' "$work/etc/netplan/51-bond0.yaml"
+  (generate_netplan) 2>/dev/null && fail "netplan takes anything"
+}
+generate_netplan() {
   /usr/libexec/netplan/generate --root-dir "$work" >"$work/np" 2>&1 || netplan generate --root-dir "$work" >"$work/np" 2>&1 ||
     fail "netplan: $(cat "$work/np")"
-  grep -q '^DHCP=ipv4$' "$work/run/systemd/network/10-netplan-nic0.network" || fail "netplan wrote nothing for nic0"
 }
 
-checked=0
-# with TOOL CHECK: if the tool is installed.
+# with TOOL CHECK: one that is missing is no reason to check less.
 with() {
-  if ! command -v "$1" >/dev/null; then
-    echo "$1 is not installed: its file is not checked here"
-    return
-  fi
+  command -v "$1" >/dev/null || fail "$1 is not installed: scripts/install-deps.sh installs it"
   "$2"
-  checked=$((checked + 1))
+  echo "$1: ok"
 }
 block_of /etc/systemd/network/50-nic0.network >/dev/null || exit 1
 PATH=$PATH:/usr/sbin:/sbin
 with nmcli network_manager
 with ifquery interfaces
 with netplan netplan_file
-echo "files of $checked tools: ok"

@@ -156,7 +156,7 @@ TEST(AdapterTest, X_46_start_numbers_are_random) {
     const std::array<MgmtPair, 3> made{
         adapter.describe(adapter.create_qp(verbs.init, base::Time{}).value(), 0, 0),
         adapter.describe(adapter.create_stream(stream, base::Time{}).value(), 0, 0),
-        adapter.describe_ee(adapter.create_ee({}).value(), 0)};
+        adapter.contexts().describe(adapter.contexts().create({}).value(), 0)};
     for (std::size_t k = 0; k < psns.size(); ++k) psns[k].all.push_back(made[k].start_psn.value);
     for (std::size_t k = 0; k < lcns.size(); ++k) lcns[k].all.push_back(made[k].start_lcn.value);
   }

@@ -154,7 +154,7 @@ TEST(StreamConnectTest, a_stream_that_was_destroyed_takes_nothing) {
   StreamLine harness;
   StreamMaker maker(harness);
   harness.a().adapter->destroy_qp(harness.qa, harness.pair.now());
-  EXPECT_EQ(harness.a().adapter->find_stream(harness.qa), nullptr);
+  EXPECT_EQ(harness.a().adapter->streams().find(harness.qa), nullptr);
   maker.inject(maker.send(some_bytes(10)));
   EXPECT_EQ(harness.a().count(TransportCounter::kCellDropQp), 1U);
   EXPECT_FALSE(harness.a().post_send(harness.qa, {}));

@@ -8,7 +8,9 @@ namespace splitnic::fabric::testing::stream_test {
 
 using namespace std::chrono_literals;
 
-std::uint64_t tx_bytes(End& end) { return end.adapter->stream_counters()[StreamCounter::kTxBytes]; }
+std::uint64_t tx_bytes(End& end) {
+  return end.adapter->streams().counters()[StreamCounter::kTxBytes];
+}
 
 // Sends of `bytes` bytes each, one after the other.
 void exchange_sends(StreamHarness& harness, unsigned packets, std::size_t bytes) {

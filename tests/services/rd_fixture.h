@@ -35,12 +35,12 @@ class RdMesh : public Mesh {
   void connect(std::size_t i, std::size_t j, const EeInit& init) {
     MeshNode& a = node(i);
     MeshNode& b = node(j);
-    const EeId one = a.adapter.create_ee(init).value();
-    const EeId other = b.adapter.create_ee(init).value();
-    const MgmtPair here = a.adapter.describe_ee(one, 0);
-    const MgmtPair there = b.adapter.describe_ee(other, 0);
-    CHECK(a.adapter.connect_ee(here, there, *a.links[j]).has_value());
-    CHECK(b.adapter.connect_ee(there, here, *b.links[i]).has_value());
+    const EeId one = a.adapter.contexts().create(init).value();
+    const EeId other = b.adapter.contexts().create(init).value();
+    const MgmtPair here = a.adapter.contexts().describe(one, 0);
+    const MgmtPair there = b.adapter.contexts().describe(other, 0);
+    CHECK(a.adapter.contexts().connect(here, there, *a.links[j]).has_value());
+    CHECK(b.adapter.contexts().connect(there, here, *b.links[i]).has_value());
     ee_[{i, j}] = one;
     ee_[{j, i}] = other;
   }
@@ -48,7 +48,7 @@ class RdMesh : public Mesh {
   // The context of node `from` that leads to node `to`.
   EeId ee(std::size_t from, std::size_t to) const { return ee_.at({from, to}); }
   EeContext& context(std::size_t from, std::size_t to) {
-    return *node(from).adapter.find_ee(ee(from, to));
+    return *node(from).adapter.contexts().find(ee(from, to));
   }
   Qpn make(std::size_t at, QpInit init) { return start_datagram_qp(node(at), init, now()); }
   Qpn make(std::size_t at) {

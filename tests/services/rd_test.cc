@@ -118,7 +118,7 @@ TEST(RdTest, S000_12_three_nodes_with_two_processes_each_all_to_all_under_loss) 
     std::uint64_t repeated = 0;
     for (std::size_t n = 0; n < kNodes; ++n) {
       MeshNode& node = mesh.node(n);
-      EXPECT_EQ(node.adapter.ee_count(), kNodes - 1);
+      EXPECT_EQ(node.adapter.contexts().size(), kNodes - 1);
       EXPECT_EQ(node.adapter.qp_count(), kProcesses);
       for (const Wc& wc : node.sent) ASSERT_EQ(wc.status, WcStatus::kSuccess);
       ASSERT_EQ(node.received.size(), kProcesses * per_qp);
@@ -296,23 +296,23 @@ TEST(RdTest, S000_12_a_node_that_is_gone_ends_the_context_and_its_messages) {
 TEST(RdTest, S000_12_what_a_context_cannot_be_is_refused) {
   RdMesh mesh(2);
   Adapter& adapter = mesh.node(0).adapter;
-  const std::size_t before = adapter.ee_count();
-  EXPECT_FALSE(adapter.create_ee({.partition = PartitionKey(0x8005)}));
-  EXPECT_FALSE(adapter.create_ee({.sl = kSlMax + 1}));
-  EXPECT_FALSE(adapter.create_ee({.mcp = 30}));
-  EXPECT_EQ(adapter.ee_count(), before);
-  const MgmtPair mine = adapter.describe_ee(mesh.ee(0, 1), 0);
+  const std::size_t before = adapter.contexts().size();
+  EXPECT_FALSE(adapter.contexts().create({.partition = PartitionKey(0x8005)}));
+  EXPECT_FALSE(adapter.contexts().create({.sl = kSlMax + 1}));
+  EXPECT_FALSE(adapter.contexts().create({.mcp = 30}));
+  EXPECT_EQ(adapter.contexts().size(), before);
+  const MgmtPair mine = adapter.contexts().describe(mesh.ee(0, 1), 0);
   MgmtPair theirs = mine;
   Link& link = *mesh.node(0).links[1];
-  EXPECT_FALSE(adapter.connect_ee(mine, theirs, link)) << "it is connected";
-  const MgmtPair fresh = adapter.describe_ee(adapter.create_ee({}).value(), 0);
+  EXPECT_FALSE(adapter.contexts().connect(mine, theirs, link)) << "it is connected";
+  const MgmtPair fresh = adapter.contexts().describe(adapter.contexts().create({}).value(), 0);
   theirs.service = Service::kRc;
-  EXPECT_FALSE(adapter.connect_ee(fresh, theirs, link)) << "a queue pair";
+  EXPECT_FALSE(adapter.contexts().connect(fresh, theirs, link)) << "a queue pair";
   theirs.service = Service::kRd;
   theirs.qpn = Qpn();
-  EXPECT_FALSE(adapter.connect_ee(fresh, theirs, link));
+  EXPECT_FALSE(adapter.contexts().connect(fresh, theirs, link));
   theirs.qpn = Qpn(5);
-  EXPECT_TRUE(adapter.connect_ee(fresh, theirs, link));
+  EXPECT_TRUE(adapter.contexts().connect(fresh, theirs, link));
 }
 
 TEST(RdTest, S000_12_posts_that_lead_nowhere_are_refused) {
@@ -325,7 +325,7 @@ TEST(RdTest, S000_12_posts_that_lead_nowhere_are_refused) {
   SendWr wr;
   wr.destination_qpn = to;
   EXPECT_FALSE(mesh.node(0).adapter.post_send(from, wr)) << "no context";
-  wr.destination_ee = mesh.node(0).adapter.create_ee({}).value();
+  wr.destination_ee = mesh.node(0).adapter.contexts().create({}).value();
   EXPECT_FALSE(mesh.node(0).adapter.post_send(from, wr)) << "it is not connected";
   mesh.run_for(1ms);
   EXPECT_TRUE(mesh.node(0).sent.empty());

@@ -30,12 +30,14 @@ class RdWireTest : public ::testing::Test {
   }
   // A context whose peer begins with PSN 0x100.
   static EeId connect(End& end, Link& link, std::uint32_t peer) {
-    const EeId id = end.adapter->create_ee({}).value();
+    const EeId id = end.adapter->contexts().create({}).value();
     MgmtPair theirs;
     theirs.service = Service::kRd;
     theirs.qpn = Qpn(peer);
     theirs.start_psn = Psn(0x100);
-    CHECK(end.adapter->connect_ee(end.adapter->describe_ee(id, 0), theirs, link).has_value());
+    CHECK(end.adapter->contexts()
+              .connect(end.adapter->contexts().describe(id, 0), theirs, link)
+              .has_value());
     return id;
   }
   CellHead head(Op op, std::uint32_t psn) {
@@ -171,7 +173,7 @@ TEST_F(RdWireTest, S000_12_cells_of_others_change_nothing) {
   wrong.header.slid = Lid(999);
   inject(wrong);
   EXPECT_EQ(count(TransportCounter::kCellDropSource), 1U);
-  const EeId fresh = pair_.a().adapter->create_ee({}).value();
+  const EeId fresh = pair_.a().adapter->contexts().create({}).value();
   CellHead early = write(0x100);
   early.ee = fresh.value;
   inject(early);
@@ -239,12 +241,12 @@ TEST_F(RdWireTest, S000_12_a_loss_shows_before_the_time_out) {
   for (unsigned lost = 0; lost < 8; ++lost) {
     AdapterPair pair;
     End& loses = lost < 4 ? pair.a() : pair.b();
-    const EeId a = pair.a().adapter->create_ee({}).value();
-    const EeId b = pair.b().adapter->create_ee({.fixed_rto = 10s}).value();
-    const MgmtPair here = pair.a().adapter->describe_ee(a, 0);
-    const MgmtPair there = pair.b().adapter->describe_ee(b, 0);
-    ASSERT_TRUE(pair.a().adapter->connect_ee(here, there, pair.a().link()));
-    ASSERT_TRUE(pair.b().adapter->connect_ee(there, here, pair.b().link()));
+    const EeId a = pair.a().adapter->contexts().create({}).value();
+    const EeId b = pair.b().adapter->contexts().create({.fixed_rto = 10s}).value();
+    const MgmtPair here = pair.a().adapter->contexts().describe(a, 0);
+    const MgmtPair there = pair.b().adapter->contexts().describe(b, 0);
+    ASSERT_TRUE(pair.a().adapter->contexts().connect(here, there, pair.a().link()));
+    ASSERT_TRUE(pair.b().adapter->contexts().connect(there, here, pair.b().link()));
     const Qpn target = make(pair.a());
     Memory& room = pair.a().memory(8);
     Memory& from = pair.b().memory(8, 3);
@@ -278,7 +280,7 @@ TEST_F(RdWireTest, S000_12_a_cut_link_ends_no_context) {
   ASSERT_TRUE(pair_.b().adapter->post_send(from, wr));
   pair_.run_for(10s);
   EXPECT_FALSE(pair_.b().link().up());
-  EXPECT_TRUE(pair_.b().adapter->find_ee(id)->is_ready());
+  EXPECT_TRUE(pair_.b().adapter->contexts().find(id)->is_ready());
   EXPECT_TRUE(pair_.b().sent.empty());
 }
 
@@ -291,14 +293,14 @@ TEST_F(RdWireTest, X_46_a_new_instance_of_the_peer_ends_the_context) {
   pair_.a().faults.drop_received([](base::Bytes) { return true; });
   ASSERT_TRUE(pair_.b().adapter->post_send(make(pair_.b()), wr));
   pair_.run_for(20us);
-  ASSERT_EQ(pair_.b().adapter->find_ee(id)->in_flight(), 1U);
+  ASSERT_EQ(pair_.b().adapter->contexts().find(id)->in_flight(), 1U);
   pair_.a().faults.drop_received({});
   pair_.in_process().endpoint(0).clear();
   pair_.a().start();
   ASSERT_TRUE(pair_.run_until([&] { return !pair_.b().sent.empty(); }, 1s));
   EXPECT_EQ(pair_.b().sent[0].status, WcStatus::kRetryExceeded);
   EXPECT_EQ(pair_.b().count(TransportCounter::kEeErrors), 1U);
-  EXPECT_FALSE(pair_.b().adapter->find_ee(id)->is_ready());
+  EXPECT_FALSE(pair_.b().adapter->contexts().find(id)->is_ready());
 }
 
 }  // namespace splitnic::fabric::testing::rd_wire_test

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ class PoolCanary {
     id_ = id;
     channels_ = channels;
     covered_.clear();
-    pools_ = connection->TEST_pool_memory();
+    pools_.clear();
+    connection->for_each([&](messaging::ChannelPair& pair) {
+      std::ranges::copy(pair.TEST_pool_memory(), std::back_inserter(pools_));
+    });
     for (const base::MutableBytes pool : pools_) std::memset(pool.data(), kPattern, pool.size());
     return true;
   }

@@ -58,10 +58,10 @@ class StreamHarness {
 
   End& a() { return pair.a(); }
   End& b() { return pair.b(); }
-  StreamQp& sa() { return *a().adapter->find_stream(qa); }
-  StreamQp& sb() { return *b().adapter->find_stream(qb); }
-  std::uint64_t count_a(StreamCounter which) { return a().adapter->stream_counters()[which]; }
-  std::uint64_t count_b(StreamCounter which) { return b().adapter->stream_counters()[which]; }
+  StreamQp& sa() { return *a().adapter->streams().find(qa); }
+  StreamQp& sb() { return *b().adapter->streams().find(qb); }
+  std::uint64_t count_a(StreamCounter which) { return a().adapter->streams().counters()[which]; }
+  std::uint64_t count_b(StreamCounter which) { return b().adapter->streams().counters()[which]; }
   void settle() { pair.run_for(std::chrono::microseconds(200)); }
   bool run_sent(std::size_t n) {
     return pair.run_until([&] { return b().sent.size() >= n; });

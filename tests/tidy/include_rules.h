@@ -100,7 +100,10 @@ struct ThirdPartyRule {
 
 inline const std::vector<ThirdPartyRule>& third_party_rules() {
   static const std::vector<ThirdPartyRule> kRules = {
-      {"Asio", std::regex("boost/(asio|beast).*"), {"control/", "tools/monitor_command.cc"}},
+      {"Asio",
+       std::regex("boost/asio.*"),
+       {"control/", "tools/capture_command.cc", "tools/monitor_command.cc"}},
+      {"Beast", std::regex("boost/beast.*"), {"control/"}},
       {"Avahi", std::regex("avahi-(core|common)/.*"), {"control/daemon/mdns_avahi.cc"}},
       {"libpcap",
        std::regex("pcap(\\.h|/.*)"),
@@ -117,8 +120,8 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"Boost.JSON",
        std::regex("boost/json.*"),
        {"control/", "conformance/report/json.cc", "conformance/states/state_list.cc",
-        "host_module/nic_report.cc", "tools/bench_command.cc", "tools/monitor_command.cc",
-        "tools/sim_report.cc", "tools/stats_command.cc"}},
+        "host_module/nic_report.cc", "tools/bench_command.cc", "tools/doctor_programs.cc",
+        "tools/monitor_command.cc", "tools/sim_report.cc", "tools/stats_command.cc"}},
       {"OpenSSL",
        std::regex("openssl/.*"),
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
@@ -230,60 +233,6 @@ inline Findings check_third_parties(const SourceTree& tree) {
   return findings;
 }
 
-// The targets in a cell of the table in docs/ARCHITECTURE.md: "mem, `wire/ids.h`, libpcap (ports)";
-// fabric_emul/ may be left out, third parties are not compared.
-inline std::set<std::string> targets_of_cell(std::string_view cell) {
-  std::set<std::string> targets;
-  while (!cell.empty()) {
-    const std::size_t end = std::min(cell.find(','), cell.size());
-    std::string name(cell.substr(0, std::min(cell.find('('), end)));
-    std::erase_if(name, [](char c) { return c == ' ' || c == '`'; });
-    cell.remove_prefix(std::min(end + 1, cell.size()));
-    const bool is_third_party =
-        std::any_of(third_party_rules().begin(), third_party_rules().end(),
-                    [&](const ThirdPartyRule& rule) { return rule.name == name; });
-    if (name == "nothing" || is_third_party) continue;
-    const auto leaves = leaf_headers();
-    const auto is_known = [&](const std::string& path) {
-      return std::find(leaves.begin(), leaves.end(), path) != leaves.end() ||
-             std::any_of(folder_rules().begin(), folder_rules().end(),
-                         [&](const FolderRule& rule) { return rule.folder == path; });
-    };
-    targets.insert(is_known("fabric_emul/" + name) ? "fabric_emul/" + name : name);
-  }
-  return targets;
-}
-
-// Rows of that table that differ from the rules: absent ones, and targets too many or too few.
-inline Findings check_folder_table(std::string_view page) {
-  Findings findings;
-  for (const FolderRule& rule : folder_rules()) {
-    const std::string folder(rule.folder);
-    const std::string row_begin = "| `" + folder + "` | ";
-    const auto report = [&](const std::string& what) {
-      findings.push_back("docs/ARCHITECTURE.md: " + folder + what);
-    };
-    std::set<std::string> rules(rule.may_include.begin(), rule.may_include.end());
-    rules.erase("base");  // in the head of the column
-    bool has_row = false;
-    for (std::string_view line : lines_of(page)) {
-      if (!line.starts_with(row_begin)) continue;
-      has_row = true;
-      line.remove_prefix(row_begin.size());
-      line.remove_prefix(std::min(line.find(" | ") + 3, line.size()));
-      const auto row = targets_of_cell(line.substr(0, line.find(" | ")));
-      for (const std::string& target : rules) {
-        if (!row.contains(target)) report(" may include " + target);
-      }
-      for (const std::string& target : row) {
-        if (!rules.contains(target)) report(" may not include " + target);
-      }
-    }
-    if (!has_row) report(" has no row");
-  }
-  return findings;
-}
-
 // Permissions that nothing uses: a folder that may include another and does not, a place for a
 // third party that includes none of it.
 inline Findings check_unused_permissions(const SourceTree& tree) {
@@ -325,6 +274,7 @@ inline constexpr auto kTestHeaders = std::to_array<std::string_view>({
     "fabric_emul/paging/on_demand.h",
     "fabric_emul/paging/prefetch.h",
     "fabric_emul/regcache/registration_gc.h",
+    "fabric_emul/via/kernel_agent.h",
 });
 
 // Headers that no other file includes, by their path from the root or next to the includer; and

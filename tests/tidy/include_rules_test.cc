@@ -142,38 +142,5 @@ TEST(IncludeRules, unused_permissions) {
   EXPECT_EQ(some.size() + 2, nothing.size());
 }
 
-TEST(IncludeRules, cells_of_the_folder_table) {
-  EXPECT_EQ(
-      targets_of_cell("mem, `wire/ids.h`, lan_bridge/frame, libpcap (ports), Asio"),
-      (std::set<std::string>{"fabric_emul/mem", "fabric_emul/wire/ids.h", "lan_bridge/frame"}));
-  EXPECT_TRUE(targets_of_cell("nothing").empty());
-  EXPECT_EQ(targets_of_cell("all above"), std::set<std::string>{"allabove"});
-}
-
-TEST(IncludeRules, a_folder_table_that_differs_is_found) {
-  std::string page;
-  for (const FolderRule& rule : folder_rules()) {
-    page += "| `" + std::string(rule.folder) + "` | contents | ";
-    for (const std::string_view target : rule.may_include) {
-      if (target != "base") page += std::string(target) + ", ";
-    }
-    page += "nothing | yes |\n";
-  }
-  EXPECT_TRUE(check_folder_table(page).empty());
-  const auto changed = [&](const std::string& from, const std::string& to) {
-    std::string other = page;
-    other.replace(other.find(from), from.size(), to);
-    return check_folder_table(other);
-  };
-  const std::string regcache = "`fabric_emul/regcache` | contents | fabric_emul/verbs, ";
-  EXPECT_EQ(changed(regcache, "`fabric_emul/regcache` | contents | "),
-            Findings{"docs/ARCHITECTURE.md: fabric_emul/regcache may include fabric_emul/verbs"});
-  EXPECT_EQ(changed(regcache, regcache + "control, "),
-            Findings{"docs/ARCHITECTURE.md: fabric_emul/regcache may not include control"});
-  EXPECT_EQ(changed("| `tools` |", "| `others` |"),
-            Findings{"docs/ARCHITECTURE.md: tools has no row"});
-  EXPECT_EQ(check_folder_table("").size(), folder_rules().size());
-}
-
 }  // namespace
 }  // namespace splitnic::tidy

@@ -1,7 +1,8 @@
 // The house rules as tests, over the whole tree: a broken rule is a failed test that names file and
-// line. The checkers are tested in include_rules_test.cc and text_rules_test.cc.
+// line. The checkers are tested in the other files of this folder.
 #include <gtest/gtest.h>
 
+#include "tests/tidy/folder_table_rules.h"
 #include "tests/tidy/include_rules.h"
 #include "tests/tidy/protocol_rules.h"
 #include "tests/tidy/reference_rules.h"
@@ -59,6 +60,12 @@ TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); 
 TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
 TEST(Tidy, the_folder_table_is_that_of_the_rules) {
   EXPECT_CLEAN(check_folder_table(text_of("docs/ARCHITECTURE.md")));
+}
+TEST(Tidy, the_folder_table_names_the_third_parties_that_are_used) {
+  EXPECT_CLEAN(check_third_party_table(tree(), text_of("docs/ARCHITECTURE.md")));
+}
+TEST(Tidy, each_folder_of_tests_has_its_row) {
+  EXPECT_CLEAN(check_test_folder_table(tree(), text_of("docs/HACKING.md")));
 }
 TEST(Tidy, the_glossary_bans_what_tidy_finds) {
   const std::string page = text_of("docs/GLOSSARY.md");

@@ -3,7 +3,7 @@ import pathlib
 import struct
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance/minihost"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "vectors/codecs"))
 import cells
 import flits
 import messages

@@ -1,175 +1,276 @@
-"""The client's end of a link in the speed profile (docs/protocol/init.md, flit.md): INIT, keep-alive, cells in flits.
+"""The client end of a link (init.md, flit.md): INIT, and for the speed profile keep-alive and cells in flits.
 
-Sans-I/O: datagrams and times come in, datagrams leave by send(). The owner has on_link_up(now), on_link_ended(now),
-on_cell(now, cell) and on_malformed(now, head).
+It begins with the profile that its owner wants, and takes the other one if the listener refuses that (reason 2) and states
+another. What the full profile has in addition is in full_profile.py.
+
+The owner gives `send` (a datagram goes out) and gets `on_up(new_instance)`, `on_down()` and `on_cell(bytes)`.
 """
+import random
 import secrets
 
-import cells
-import flits
-from codec import Bad, Malformed, unwide, wide
+import flit
+import full_profile
+import init_message as im
 
 CONNECTING, UP, SILENT = "CONNECTING", "UP", "SILENT"
-IDLE_AFTER, DOUBT_AFTER, SILENCE_AFTER = 0.2, 0.4, 0.9
-HELLO_MIN, HELLO_MAX = 0.1, 1.0
-MCP_MIN = 256  # that this host requires (P-INIT-12)
+IDLE_AFTER, DOUBT_AFTER, SILENT_AFTER = 0.2, 0.4, 0.9            # P-LINK-13 to P-LINK-15
+HELLO_FIRST, HELLO_MOST = 0.1, 1.0                               # P-INIT-3
+AFTER_BYE, BYE_REPEAT, BYE_PERIOD = 0.1, 0.05, 1.0               # P-INIT-19
+AFTER_REFUSE, AFTER_DUPLICATE = 1.0, 0.2                         # P-INIT-13
+SMALLEST_MCP = 256                                               # P-INIT-12
+RESERVED_BYTES = 36 + 72                                        # session layer; headers of a cell (P-INIT-30)
 
 
-def random64():
-    return secrets.randbits(64) | 1
+def random_number():
+    """A random number of 64 bits, not 0 (P-SEC-8)."""
+    return secrets.randbits(64) or 1
+
+
+def mcp_of(datagram_length):
+    return min((datagram_length - RESERVED_BYTES) // 4 * 4, 65532)
 
 
 class Link:
-    def __init__(self, owner, send, mcp, eui64, clock_start):
-        self.owner, self.send, self.own_mcp, self.eui64 = owner, send, mcp, eui64
-        self.instance = random64()
-        self.state, self.mcp, self.lid, self.peer_lid, self.drops = CONNECTING, mcp, 0, 0, {}
-        self.peer_eui64 = self.peer_instance = 0
-        self.hello_nonce, self.proof_nonce = random64(), 0
-        self.hello_at, self.hello_wait = clock_start, HELLO_MIN
-        self.sent_at = self.heard_at = clock_start
-
-    def drop(self, name):
-        self.drops[name] = self.drops.get(name, 0) + 1
-
-    # Sending.
-
-    def _datagram(self, now, flit):
-        self.sent_at = now
-        self.send(flits.encode_flit(flit))
-
-    def _init(self, now, step, **values):
-        init = {"step": step, "profile": "speed", "cell_crc": 0, "program_version": 0x00010000, "lanes": 0x800F, "mcp": self.own_mcp,
-                "flit_payload": self.own_mcp + 56, "port": 0, "reason": 0, "payload_crc": 0, "initial_credit": 0, "proof": wide(0),
-                "receive_buffer": 1 << 20, "eui64": wide(self.eui64), "instance": wide(self.instance),
-                "peer_instance": wide(self.peer_instance), "nonce": wide(0), "echo": wide(0), "lid": self.lid, "offered_lid": 0}
-        init.update(values)
-        self._datagram(now, {"type": flits.INIT, "lane": 15, "payload": flits.encode_init(init).hex()})
-
-    def send_cell(self, now, cell):
-        cell = dict(cell, dlid=self.peer_lid, slid=self.lid)
-        ctl = flits.SOF | flits.EOF | flits.HEADER_CRC_ONLY
-        lane = 15 if cell["service"] == cells.MANAGEMENT else cell.get("sl", 0) % 4  # P-LINK-12
-        self._datagram(now, {"type": flits.DATA, "lane": lane, "ctl": ctl, "payload": cells.encode_cell(cell).hex()})
-
-    def bye(self, now):
-        if self.state == UP:
-            self._init(now, "bye")
-
-    # Receiving.
-
-    def receive(self, now, datagram):
-        received, end, _ = flits.walk(datagram)
-        if end != "end":
-            self.drop(end)
-        for index, flit in enumerate(received):
-            if flit["type"] == flits.INIT:
-                if index > 0 or flit["ctl"] & flits.HEADER_CRC_ONLY:
-                    self.drop("init")
-                else:
-                    self._receive_init(now, flit)
-                return  # INIT is alone in its datagram
-            self._receive_flit(now, flit)
-
-    def _receive_flit(self, now, flit):
-        if self.state == CONNECTING:
-            return self.drop("state")
-        if flit["type"] == flits.IDLE:
-            return self._heard(now)
-        if flit["type"] != flits.DATA:
-            return self.drop("type")
-        if flit["ctl"] & (flits.SOF | flits.EOF | flits.CELL_CRC_HEAD_ONLY) != flits.SOF | flits.EOF:
-            return self.drop("ctl")
-        self._heard(now)
-        try:
-            cell = cells.decode_cell(bytes.fromhex(flit["payload"]))
-        except Malformed as bad:
-            self.drop(f"cell {bad}")
-            return self.owner.on_malformed(now, bad.head) if self._is_of_link(bad.head) else None
-        except Bad as bad:
-            return self.drop(f"cell {bad}")
-        if not self._is_of_link(cell):
-            return self.drop("source")
-        return self.owner.on_cell(now, cell)
-
-    def _is_of_link(self, cell):
-        return (cell["dlid"], cell["slid"]) == (self.lid, self.peer_lid)
-
-    def _heard(self, now):
-        self.heard_at = now
-        if self.state == SILENT:
-            self._come_up(now)
-
-    def _come_up(self, now):
-        self.state, self.heard_at = UP, now
-        self.owner.on_link_up(now)
-
-    def _receive_init(self, now, flit):
-        try:
-            init = flits.decode_init(bytes.fromhex(flit["payload"]))
-        except Bad as bad:
-            return self.drop(f"init {bad}")
-        step = init["step"]
-        if step == "challenge":
-            return self._on_challenge(now, init)
-        if step == "ready":
-            return self._on_ready(now, init)
-        if step == "refuse" and self._is_echo(init):
-            self.hello_at = now + HELLO_MAX
-            return print(f"link: refused, reason {init['reason']}", flush=True)
-        if unwide(init["instance"]) != self.peer_instance:
-            return self.drop("init")
-        if step == "bye" and unwide(init["peer_instance"]) == self.instance:
-            return self._end(now, HELLO_MIN)
-        if step == "probe":
-            self._heard(now)
-            return self._init(now, "probe_reply", echo=init["nonce"])
-        return self.drop("init")
-
-    def _is_echo(self, init):
-        echo = unwide(init["echo"])
-        return echo != 0 and echo in (self.hello_nonce, self.proof_nonce)
-
-    def _on_challenge(self, now, init):
-        if self.hello_nonce == 0 or unwide(init["echo"]) != self.hello_nonce:
-            return self.drop("challenge")
-        self.proof_nonce = self.proof_nonce or random64()
-        return self._init(now, flits.STEPS[3], nonce=wide(self.proof_nonce), echo=init["nonce"], peer_instance=init["instance"])
-
-    def _on_ready(self, now, init):
-        if not self._is_echo(init):
-            return self.drop("challenge")
-        suits = (init["profile"] == "speed" and init["cell_crc"] == 0 and init["payload_crc"] == 0 and init["offered_lid"] != 0 and
-                 init["mcp"] >= MCP_MIN and
-                 init["program_version"] >> 24 == 0 and unwide(init["eui64"]) not in (0, self.eui64))
-        if not suits:
-            return self.drop("init")
-        peer = unwide(init["eui64"]), unwide(init["instance"])
-        if self.peer_instance and peer != (self.peer_eui64, self.peer_instance):
-            self.owner.on_link_ended(now)
-        self.peer_eui64, self.peer_instance = peer
-        self.lid, self.peer_lid, self.mcp = init["offered_lid"], init["lid"], min(self.own_mcp, init["mcp"])
-        self.hello_nonce = self.proof_nonce = 0
-        self.hello_at = None
-        return self._come_up(now)
-
-    def _end(self, now, wait):
+    def __init__(self, timers, counters, send, eui64, datagram_length, receive_buffer, profile=im.SPEED):
+        self.timers, self.counters, self._send = timers, counters, send
+        self.eui64, self.instance = eui64, random_number()       # P-INIT-4: as long as this process lives
+        self.datagram_length, self.receive_buffer = datagram_length - 36, receive_buffer
+        self.path_mcp, self.profile, self.full = mcp_of(datagram_length), profile, None
         self.state = CONNECTING
-        self._hello_from(now + wait)
-        self.owner.on_link_ended(now)
+        self.peer = None                                         # the `ready` by which the link came up
+        self.lid = 0
+        self.on_up = self.on_down = self.on_bye = lambda *_: None
+        self.on_cell = lambda raw: None
+        self._hello = self._second_nonce = None                        # nonces that are pending
+        self._wait, self._repeat, self._bye_until = HELLO_FIRST, None, 0.0
+        self._sent = self._heard = self._doubt_from = timers.now()
+        self._closed = False
 
-    # Time.
+    # --- what the owner does ---
 
-    def _hello_from(self, at):
-        self.hello_nonce, self.hello_at, self.hello_wait = self.hello_nonce or random64(), at, HELLO_MIN
+    def start(self):
+        self._begin_hello(0)
+        self._watch()
 
-    def on_time(self, now):
-        if self.state == UP and now - self.heard_at >= SILENCE_AFTER:
-            self.state = SILENT
-        if self.state != CONNECTING and self.hello_at is None and now - self.heard_at >= DOUBT_AFTER:
-            self._hello_from(now)
-        if self.hello_at is not None and now >= self.hello_at:
-            self._init(now, "hello", nonce=wide(self.hello_nonce))
-            self.hello_at, self.hello_wait = now + self.hello_wait, min(2 * self.hello_wait, HELLO_MAX)
-        if self.state == UP and now - self.sent_at >= IDLE_AFTER:
-            self._datagram(now, {"type": flits.IDLE, "lane": 15, "ctl": flits.HEADER_CRC_ONLY})
+    def close(self):
+        """P-INIT-15: a side that stops sends bye."""
+        if self.state in (UP, SILENT):
+            self._send_init(im.BYE, peer_instance=self.peer.instance)
+        self._closed = True
+
+    @property
+    def up(self):
+        return self.state == UP
+
+    @property
+    def own_mcp(self):
+        return self.path_mcp if self.profile == im.SPEED else min(self.path_mcp, full_profile.MCP)
+
+    @property
+    def mcp(self):
+        return min(self.own_mcp, self.peer.mcp)                  # P-INIT-30
+
+    def send_cell(self, cell, lane):
+        if self.full and not self._closed:
+            self.full.send_cell(cell, lane)
+        elif self.up and not self._closed:
+            self._sent = self.timers.now()
+            self.counters.add("link.tx.cells")
+            self._send(flit.data_flit(cell, lane))
+
+    # --- INIT ---
+
+    def _send_init(self, step, **fields):
+        self._send(flit.init_flit(im.encode(im.Init(
+            step, self.eui64, self.instance, profile=self.profile, mcp=self.own_mcp, lanes=full_profile.LANES,
+            flit_payload=full_profile.FLIT_PAYLOAD if self.profile == im.FULL else min(self.own_mcp + 56, 65535),
+            initial_credit=full_profile.CREDIT if self.profile == im.FULL else 0,
+            receive_buffer=self.receive_buffer, lid=self.lid, **fields))))
+
+    def _begin_hello(self, after):
+        self._hello, self._second_nonce = random_number(), None
+        self._wait = HELLO_FIRST
+        self._schedule(after)
+
+    def _schedule(self, after):
+        if self._repeat:
+            self._repeat.cancel()
+        self._repeat = self.timers.after(after, self._send_hello)
+
+    def _send_hello(self):
+        if self._hello is None or self._closed:
+            return
+        self._send_init(im.HELLO, nonce=self._hello, peer_instance=self.peer.instance if self.peer else 0)
+        self.counters.add("link.tx.hello")
+        if self.timers.now() < self._bye_until:
+            self._schedule(BYE_REPEAT * random.uniform(1, 4 / 3))
+        else:
+            self._schedule(self._wait)
+            self._wait = min(2 * self._wait, HELLO_MOST)
+
+    def _on_init(self, payload):
+        try:
+            init = im.decode(payload)
+        except im.InitError:
+            return self._drop("init")
+        step = init.step
+        if step == im.CHALLENGE:
+            self._on_challenge(init)
+        elif step == im.READY:
+            self._on_ready(init)
+        elif step == im.REFUSE:
+            if self._hello is None or init.echo not in self._pending():
+                return self._drop("refuse")
+            self.counters.add("link.refused")
+            if init.reason == im.OTHER_PROFILE and init.profile in (im.FULL, im.SPEED):
+                self.profile = init.profile
+            self._schedule(AFTER_DUPLICATE if init.reason == im.DUPLICATE else AFTER_REFUSE)
+        elif step in (im.BYE, im.PROBE, im.PROBE_REPLY):
+            self._on_init_of_link(init)
+        else:
+            self._drop("init")                                   # P-INIT-16: these are for listeners
+
+    def _pending(self):
+        return [nonce for nonce in (self._hello, self._second_nonce) if nonce]
+
+    def _on_challenge(self, init):
+        if self._hello is None or init.echo != self._hello:
+            return self._drop("challenge")                       # P-INIT-7
+        self._second_nonce = self._second_nonce or random_number()           # the same for a challenge that comes twice
+        # payload CRC 0: this host requires the CRC of whole cells, and states no proof (P-INIT-21)
+        self._send_init(im.ANSWER, nonce=self._second_nonce, echo=init.nonce, peer_instance=init.instance)
+
+    def _on_ready(self, init):
+        if self._hello is None or init.echo not in self._pending() or init.offered_lid == 0:
+            return self._drop("ready")                           # P-INIT-9
+        if init.program_version >> 24 or init.profile != self.profile or init.cell_crc or init.payload_crc \
+                or (self.profile == im.FULL and init.lanes & 0x8001 != 0x8001) \
+                or init.mcp < SMALLEST_MCP or init.eui64 in (0, self.eui64):
+            return self._drop("terms")                           # P-INIT-12, P-INIT-23
+        self._hello = self._second_nonce = None
+        self._repeat.cancel()
+        self._bye_until = 0.0
+        self._doubt_from = self.timers.now()
+        before = self.peer
+        new = before is None or (before.instance, before.eui64) != (init.instance, init.eui64)
+        if not new and self.state == UP:
+            return                                               # P-INIT-18: nothing changes
+        if new and self.state == UP:
+            self._down()
+        self.peer, self.lid = init, init.offered_lid             # P-INIT-14
+        self.state, self._heard = UP, self.timers.now()
+        self.counters.add("link.up")
+        if self.profile == im.FULL:
+            self.full = full_profile.FullProfile(self.timers, self.counters, init, self.datagram_length, self._send,
+                                                 lambda raw: self.on_cell(raw), self._full_down)
+        self.on_up(new)
+
+    def _down(self):
+        if self.full:
+            self.full.close()
+            self.full = None
+        self.on_down()
+
+    def _full_down(self, reason):
+        """P-LINK-34: it comes back only by a new INIT."""
+        self.counters.add("link.full.down")
+        self.state = CONNECTING
+        self._down()
+        self._begin_hello(0)
+
+    def end_of_batch(self):
+        if self.full:
+            self.full.end_of_batch()
+
+    def _on_init_of_link(self, init):
+        """bye, probe and probe_reply: only of the instance that this link is with (P-INIT-15, P-INIT-31)."""
+        if self.state not in (UP, SILENT) or init.instance != self.peer.instance:
+            return self._drop("init")
+        if init.step == im.BYE:
+            if init.peer_instance != self.instance:
+                return self._drop("init")
+            self.counters.add("link.bye")
+            self.state = CONNECTING
+            self._bye_until = self.timers.now() + BYE_PERIOD
+            self._down()
+            self.on_bye()
+            return self._begin_hello(AFTER_BYE)
+        self._alive()                                            # P-LINK-6
+        if init.step == im.PROBE:
+            self._send_init(im.PROBE_REPLY, echo=init.nonce, peer_instance=self.peer.instance)
+
+    # --- keep-alive ---
+
+    def _watch(self):
+        """Runs all the time, because each of its times counts from what happened last."""
+        if self._closed:
+            return
+        now = self.timers.now()
+        next_look = IDLE_AFTER
+        if self.state == UP and not self.full:
+            if now - self._heard >= SILENT_AFTER:                # P-LINK-14
+                self.state = SILENT
+                self.counters.add("link.silent")
+                self.on_down()
+                if self._hello is None:
+                    self._begin_hello(0)
+            elif now - max(self._heard, self._doubt_from) >= DOUBT_AFTER and self._hello is None:
+                self._begin_hello(0)                             # P-LINK-15
+            if self.state == UP:
+                if now - self._sent >= IDLE_AFTER - 0.001:
+                    self._sent = now
+                    self._send(flit.IDLE_FLIT)
+                next_look = self._sent + IDLE_AFTER - now
+        self.timers.after(max(min(next_look, 0.05), 0.001), self._watch)
+
+    def _alive(self):
+        self._heard = self.timers.now()
+        if self.full:
+            self.full.heard = self._heard
+        if self.state == UP and self._hello is not None:
+            self._hello = self._second_nonce = None                    # the doubt of P-LINK-15 is gone
+            self._repeat.cancel()
+        elif self.state == SILENT:
+            self._hello = self._second_nonce = None
+            self._repeat.cancel()
+            self.state = UP
+            self.on_up(False)
+
+    # --- datagrams ---
+
+    def on_datagram(self, raw):
+        if self._closed:
+            return
+        walk = flit.Walk(raw)
+        for cause in walk.skipped + ([walk.error] if walk.error else []):
+            self._drop(cause)
+        if walk.error not in (None, "session") and self.full:
+            self.full.on_bad()
+        for number, one in enumerate(walk.flits):
+            if one.type == flit.INIT:
+                if number == 0 and not one.ctl & flit.CRC_OF_HEADER:
+                    self._on_init(one.payload)
+                    if len(walk.flits) > 1:
+                        self._drop("init")
+                else:
+                    self._drop("init")                           # P-DG-4
+                return
+            self._on_flit(one)
+
+    def _on_flit(self, one):
+        if self.state == CONNECTING:
+            return self._drop("state")                           # P-LINK-5
+        if self.full:
+            return self.full.on_flit(one)
+        if one.type not in (flit.DATA, flit.IDLE):
+            return self._drop("type")                            # P-LINK-8
+        self._alive()                                            # P-LINK-6: also where it is dropped below
+        if one.type == flit.DATA:
+            if one.ctl & (flit.SOF | flit.EOF | flit.CELL_CRC_OF_HEAD) != flit.SOF | flit.EOF:
+                return self._drop("ctl")                         # P-LINK-10
+            if len(one.payload) < 32:
+                return self._drop("size")                        # P-LINK-11
+            self.on_cell(one.payload)
+
+    def _drop(self, cause):
+        self.counters.add("link.rx.drop." + cause)

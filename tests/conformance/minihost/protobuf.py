@@ -1,142 +1,182 @@
-"""The Protobuf messages of docs/protocol/channels.md and cfgutil.md: the part of proto3 that they need.
+"""Protobuf, as much of it as the protocol needs: messages as dictionaries, with the fields of cfgutil.md and channels.md.
 
-A value is an int, a bool, bytes as hexadecimal text, a dict for a message, or a list of these. Zero and empty values are not
-written, as proto3 has it; a field that is missing is not in the decoded dict. Unknown fields are skipped.
+A field that is missing has the value 0, false or empty, and is not in the dictionary.
 """
-from codec import Bad
+import struct
 
-LINK = {1: ("up", "bool"), 2: ("speed_mbps", "int"), 3: ("full_duplex", "bool")}
-FILTER = {1: ("unicast", "*bytes"), 2: ("multicast", "*bytes"), 3: ("promiscuous", "bool"), 4: ("all_multicast", "bool"),
-          5: ("no_unicast", "bool"), 6: ("no_multicast", "bool"), 7: ("no_broadcast", "bool")}
-COUNTER = {1: ("name", "bytes"), 2: ("value", "fixed64")}
-MAC, VLAN, MASK, ECHO, NONE = {1: ("mac", "bytes")}, {1: ("vlan_id", "int")}, {1: ("mask", "fixed64")}, {1: ("data", "bytes")}, {}
-GROUP, QUEUES = {1: ("group", "bytes")}, {1: ("queues", "int")}
-COALESCING = {1: ("microseconds", "int"), 2: ("frames", "int"), 3: ("bytes", "int"), 4: ("adaptive", "bool")}
-LEVELS = {1: ("priorities", "bytes"), 2: ("code_points", "bytes")}
-LISTED_NIC = {1: ("number", "int"), 2: ("mac", "bytes"), 3: ("mtu", "int"), 4: ("link", LINK), 5: ("in_use", "bool")}
-MESSAGES = {
-    "Capabilities": {1: ("mode", "int"), 2: ("version_lowest", "int"), 3: ("version_highest", "int"), 5: ("msg_max", "packed"),
-                     6: ("idata_form_in", "int"), 7: ("idata_form_out", "int"), 8: ("node_name", "bytes"), 10: ("queues", "int"),
-                     11: ("queue", "int"), 12: ("program", "bytes"), 13: ("nic", "int"), 14: ("channels", "int"),
-                     15: ("channel", "int"), 16: ("context_in", "int"), 17: ("context_out", "int"), 18: ("level", "int")},
-    "InitNicRequest": {1: ("node_name", "bytes"), 3: ("features_wanted", "fixed64")},
-    "InitNicReply": {1: ("mac", "bytes"), 2: ("mtu", "int"), 3: ("mtu_min", "int"), 4: ("mtu_max", "int"), 5: ("link", LINK),
-                     6: ("features_granted", "fixed64"), 7: ("filter_entries_max", "int"), 8: ("queues_max", "int")},
-    "SetMacRequest": MAC, "SetMacReply": {1: ("mac", "bytes"), 2: ("refusal", "int")}, "GetMacRequest": NONE, "GetMacReply": MAC,
-    "SetFilterRequest": {1: ("filter", FILTER)}, "SetFilterReply": {1: ("in_force", FILTER), 2: ("refusal", "int")},
-    "SetMtuRequest": {1: ("mtu", "int")}, "SetMtuReply": {1: ("mtu", "int")},
-    "VlanAddRequest": VLAN, "VlanDelRequest": VLAN, "SetPvidRequest": VLAN, "SetOffloadsRequest": MASK, "SetOffloadsReply": MASK,
-    "GetStatsRequest": GROUP, "GetStatsReply": {1: ("counters", ("*", COUNTER))}, "QueryStatsReply": {1: ("groups", "*bytes")},
-    "ClearStatsRequest": GROUP, "GetLinkReply": {1: ("link", LINK)}, "EchoRequest": ECHO, "EchoReply": ECHO,
-    "GetVersionReply": {1: ("version", "int"), 2: ("version_highest", "int"), 3: ("program", "bytes")},
-    "EventRequest": {1: ("generation", "fixed64"), 2: ("link", LINK), 3: ("mtu", "int")}, "GetStateReply": {1: ("digest", "bytes")},
-    "SetQueuesRequest": QUEUES, "SetQueuesReply": QUEUES, "SetCoalesceRequest": COALESCING, "SetCoalesceReply": COALESCING,
-    "SetQosRequest": LEVELS, "SetQosReply": LEVELS, "ListNicsRequest": NONE, "ListNicsReply": {1: ("nics", ("*", LISTED_NIC))},
+U32, BOOL, FIXED64, BYTES, MESSAGE = range(5)
+_WIRE_TYPE = {U32: 0, BOOL: 0, FIXED64: 1, BYTES: 2, MESSAGE: 2}
+
+
+class ProtobufError(Exception):
+    """"protobuf": the bytes are no message; "type": a known field has another wire type."""
+
+
+class Field:
+    def __init__(self, number, name, kind, repeated=False, of=None):
+        self.number, self.name, self.kind, self.repeated, self.of = number, name, kind, repeated, of
+
+
+def _fields(*fields):
+    return {f.number: f for f in fields}
+
+
+def _u32(number, name, **more):
+    return Field(number, name, U32, **more)
+
+
+LINK_STATE = _fields(Field(1, "up", BOOL), _u32(2, "speed_mbps"), Field(3, "full_duplex", BOOL))
+FILTER = _fields(Field(1, "unicast", BYTES, True), Field(2, "multicast", BYTES, True), Field(3, "promiscuous", BOOL),
+                 Field(4, "all_multicast", BOOL), Field(5, "no_unicast", BOOL), Field(6, "no_multicast", BOOL),
+                 Field(7, "no_broadcast", BOOL))
+COUNTER = _fields(Field(1, "name", BYTES), Field(2, "value", FIXED64))
+LISTED_NIC = _fields(_u32(1, "number"), Field(2, "mac", BYTES), _u32(3, "mtu"),
+                     Field(4, "link", MESSAGE, of=LINK_STATE), Field(5, "in_use", BOOL))
+_LINK = Field(2, "link", MESSAGE, of=LINK_STATE)
+
+SCHEMAS = {
+    "Capabilities": _fields(
+        _u32(1, "mode"), _u32(2, "version_lowest"), _u32(3, "version_highest"), _u32(5, "msg_max", repeated=True),
+        _u32(6, "idata_form_in"), _u32(7, "idata_form_out"), Field(8, "node_name", BYTES), _u32(10, "queues"),
+        _u32(11, "queue"), Field(12, "program", BYTES), _u32(13, "nic"), _u32(14, "channels"), _u32(15, "channel"),
+        _u32(16, "context_in"), _u32(17, "context_out"), _u32(18, "level")),
+    "InitNicRequest": _fields(Field(1, "node_name", BYTES), Field(3, "features_wanted", FIXED64)),
+    "InitNicReply": _fields(
+        Field(1, "mac", BYTES), _u32(2, "mtu"), _u32(3, "mtu_min"), _u32(4, "mtu_max"),
+        Field(5, "link", MESSAGE, of=LINK_STATE), Field(6, "features_granted", FIXED64), _u32(7, "filter_entries_max"),
+        _u32(8, "queues_max")),
+    "SetMacRequest": _fields(Field(1, "mac", BYTES)),
+    "SetMacReply": _fields(Field(1, "mac", BYTES), _u32(2, "refusal")),
+    "SetFilterRequest": _fields(Field(1, "filter", MESSAGE, of=FILTER)),
+    "SetFilterReply": _fields(Field(1, "in_force", MESSAGE, of=FILTER), _u32(2, "refusal")),
+    "SetMtuRequest": _fields(_u32(1, "mtu")),
+    "SetMtuReply": _fields(_u32(1, "mtu")),
+    "VlanAddRequest": _fields(_u32(1, "vlan_id")),
+    "SetOffloadsRequest": _fields(Field(1, "mask", FIXED64)),
+    "SetQueuesRequest": _fields(_u32(1, "queues")),
+    "SetCoalesceRequest": _fields(_u32(1, "microseconds"), _u32(2, "frames"), _u32(3, "bytes"), Field(4, "adaptive", BOOL)),
+    "SetQosRequest": _fields(Field(1, "priorities", BYTES), Field(2, "code_points", BYTES)),
+    "GetStatsRequest": _fields(Field(1, "group", BYTES)),
+    "GetStatsReply": _fields(Field(1, "counters", MESSAGE, True, COUNTER)),
+    "QueryStatsReply": _fields(Field(1, "groups", BYTES, True)),
+    "EchoRequest": _fields(Field(1, "data", BYTES)),
+    "EchoReply": _fields(Field(1, "data", BYTES)),
+    "GetVersionReply": _fields(_u32(1, "version"), _u32(2, "version_highest"), Field(3, "program", BYTES)),
+    "EventRequest": _fields(Field(1, "generation", FIXED64), _LINK, _u32(3, "mtu")),
+    "GetStateReply": _fields(Field(1, "digest", BYTES)),
+    "ListNicsReply": _fields(Field(1, "nics", MESSAGE, True, LISTED_NIC)),
+    "Empty": {},
 }
 
 
 def _varint(value):
-    out = b""
+    encoded = bytearray()
     while value > 0x7F:
-        out += bytes([value & 0x7F | 0x80])
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return out + bytes([value])
+    encoded.append(value)
+    return bytes(encoded)
 
 
-def _take_varint(data, at):
-    value = 0
-    for index in range(10):
-        if at + index >= len(data):
-            raise Bad("protobuf")
-        byte = data[at + index]
-        value |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            return value, at + index + 1
-    raise Bad("protobuf")
+def _value(field, value):
+    if field.kind in (U32, BOOL):
+        return _varint(int(value))
+    if field.kind == FIXED64:
+        return struct.pack("<Q", value)
+    encoded = _encode(field.of, value) if field.kind == MESSAGE else value
+    return _varint(len(encoded)) + encoded
 
 
-def _field(number, kind, value):
-    if isinstance(kind, tuple):
-        return b"".join(_field(number, kind[1], one) for one in value)
-    if isinstance(kind, dict):
-        data = encode_fields(kind, value)
-        return _varint(number << 3 | 2) + _varint(len(data)) + data
-    if kind == "*bytes":
-        return b"".join(_field(number, "bytes", one) for one in value)
-    if kind == "packed":
-        data = b"".join(_varint(one) for one in value)
-        return _varint(number << 3 | 2) + _varint(len(data)) + data
-    if kind == "bytes":
-        data = bytes.fromhex(value)
-        return _varint(number << 3 | 2) + _varint(len(data)) + data
-    if kind == "fixed64":
-        return _varint(number << 3 | 1) + int(value, 16).to_bytes(8, "little")
-    return _varint(number << 3) + _varint(int(value))
-
-
-def encode_fields(fields, values):
-    return b"".join(_field(number, kind, values[name]) for number, (name, kind) in sorted(fields.items()) if name in values)
-
-
-def _wire_type(kind):
-    return {"int": 0, "bool": 0, "fixed64": 1}.get(kind if isinstance(kind, str) else "", 2)
-
-
-def _value(kind, raw):
-    if isinstance(kind, dict):
-        return decode_fields(kind, raw)
-    if kind == "bool":
-        return raw != 0
-    if kind == "fixed64":
-        return f"0x{int.from_bytes(raw, 'little'):016x}"
-    return raw.hex() if isinstance(raw, bytes) else raw
-
-
-def _take_field(data, at):
-    """Number, wire type, value of any field, and where the next one begins."""
-    tag, at = _take_varint(data, at)
-    number, wire = tag >> 3, tag & 7
-    if number == 0 or wire not in (0, 1, 2, 5):
-        raise Bad("protobuf")
-    if wire == 0:
-        value, at = _take_varint(data, at)
-        return number, wire, value, at
-    width = {1: 8, 5: 4}.get(wire)
-    if width is None:
-        width, at = _take_varint(data, at)
-    if at + width > len(data):
-        raise Bad("protobuf")
-    return number, wire, data[at:at + width], at + width
-
-
-def decode_fields(fields, data):
-    values, at = {}, 0
-    while at < len(data):
-        number, wire, raw, at = _take_field(data, at)
-        if number not in fields:
+def _encode(fields, values):
+    encoded = b""
+    for number in sorted(fields):
+        field = fields[number]
+        value = values.get(field.name)
+        if value is None or (not value and field.kind != MESSAGE):
             continue
-        name, kind = fields[number]
-        if kind == "packed" and wire == 2:
-            while raw:
-                one, used = _take_varint(raw, 0)
-                values.setdefault(name, []).append(one)
-                raw = raw[used:]
-        elif kind == "packed" and wire == 0:
-            values.setdefault(name, []).append(raw)
-        elif wire != _wire_type(kind):
-            raise Bad("type")
-        elif isinstance(kind, tuple):
-            values.setdefault(name, []).append(decode_fields(kind[1], raw))
-        elif kind == "*bytes":
-            values.setdefault(name, []).append(raw.hex())
+        if field.repeated and field.kind == U32:                 # packed
+            packed = b"".join(map(_varint, value))
+            encoded += _varint(number << 3 | 2) + _varint(len(packed)) + packed
+            continue
+        for one in value if field.repeated else (value,):
+            encoded += _varint(number << 3 | _WIRE_TYPE[field.kind]) + _value(field, one)
+    return encoded
+
+
+def encode(name, values):
+    return _encode(SCHEMAS[name], values)
+
+
+class _Reader:
+    def __init__(self, encoded):
+        self.encoded, self.at = encoded, 0
+
+    def varint(self):
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise ProtobufError("protobuf")
+
+    def take(self, size):
+        if size > len(self.encoded) - self.at:
+            raise ProtobufError("protobuf")
+        self.at += size
+        return self.encoded[self.at - size:self.at]
+
+    def raw(self, wire_type):
+        if wire_type == 0:
+            return self.varint()
+        if wire_type == 1:
+            return self.take(8)
+        if wire_type == 2:
+            return self.take(self.varint())
+        if wire_type == 5:
+            return self.take(4)
+        raise ProtobufError("protobuf")
+
+
+def _decode(fields, encoded):
+    values, reader = {}, _Reader(encoded)
+    while reader.at < len(encoded):
+        tag = reader.varint()
+        number, wire_type = tag >> 3, tag & 7
+        if not 0 < number < 1 << 29:
+            raise ProtobufError("protobuf")
+        raw = reader.raw(wire_type)
+        field = fields.get(number)
+        if field is None:
+            continue                                             # P-CFG-5: unknown fields are skipped
+        if field.repeated and field.kind == U32 and wire_type == 2:
+            packed = _Reader(raw)
+            while packed.at < len(raw):
+                values.setdefault(field.name, []).append(packed.varint() & 0xFFFFFFFF)
+            continue
+        if wire_type != _WIRE_TYPE[field.kind]:
+            raise ProtobufError("type")
+        value = _meaning(field, raw)
+        if field.repeated:
+            values.setdefault(field.name, []).append(value)
+        elif field.kind == MESSAGE:
+            values.setdefault(field.name, {}).update(value)
+        elif value:
+            values[field.name] = value
         else:
-            values[name] = _value(kind, raw)
+            values.pop(field.name, None)
     return values
 
 
-def encode(message, values):
-    return encode_fields(MESSAGES[message], values)
+def _meaning(field, raw):
+    if field.kind == U32:
+        return raw & 0xFFFFFFFF
+    if field.kind == BOOL:
+        return bool(raw)
+    if field.kind == FIXED64:
+        return struct.unpack("<Q", raw)[0]
+    return _decode(field.of, raw) if field.kind == MESSAGE else raw
 
 
-def decode(message, data):
-    return decode_fields(MESSAGES[message], data)
+def decode(name, encoded):
+    return _decode(SCHEMAS[name], encoded)

@@ -1,221 +1,201 @@
-"""The host's end of a keyed link (docs/protocol/session.md): Noise_IKpsk2 handshake and records. Sans-I/O.
+"""A keyed link, the end of the host (session.md): it seals every datagram, and replaces its keys in time.
 
-Datagrams of flits come in by seal() and go out of open(); INITIATIONs leave by send(). Keys are 32 bytes.
+Between link.py and the socket: `send` takes datagrams of flits, `on_datagram` what the socket received. Where keys are missing,
+the last datagram waits for them and is the first record under the new ones (P-KEY-11).
 """
-import hashlib
-import hmac
+import random
 import secrets
 import time
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+import noise
 
-from codec import get, put
-
-NOISE = b"Noise_IKpsk2_25519_AESGCM_SHA256"
-INITIATION, RESPONSE, COOKIE, DATA = 0x81, 0x82, 0x83, 0x84
-REKEY_PLEASE = 0x01
-REKEY_AFTER, REJECT_AFTER, PREVIOUS_FOR, SILENCE, COOKIE_FOR = 120.0, 180.0, 10.0, 0.4, 120.0
-WINDOW = 8128
-
-
-def sha(*parts):
-    return hashlib.sha256(b"".join(parts)).digest()
-
-
-def mac(key, *parts):
-    return hmac.new(key, b"".join(parts), hashlib.sha256).digest()
-
-
-def public(private):
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-
-
-def agree(private, peer):
-    return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(peer))
-
-
-def nonce(counter):
-    return bytes(4) + put(counter, 8)
-
-
-def eui64_of(public_key):
-    return int.from_bytes(sha(b"splitnic eui64", public_key)[:8], "big") | 1
-
-
-class Noise:
-    """The SymmetricState of the Noise framework, as the initiator of IKpsk2 uses it."""
-
-    def __init__(self, private, responder, ephemeral, psk=bytes(32)):
-        self.private, self.responder, self.ephemeral, self.psk = private, responder, ephemeral, psk
-        self.chain = self.hash = NOISE  # it has 32 bytes
-        self._mix_hash(b"splitnic session 1" + b"\x01" + responder)
-        self._mix_hash(responder)
-
-    def _mix_hash(self, data):
-        self.hash = sha(self.hash, data)
-
-    def _hkdf(self, data, count):
-        key, outputs, last = mac(self.chain, data), [], b""
-        for number in range(1, count + 1):
-            last = mac(key, last, bytes([number]))
-            outputs.append(last)
-        return outputs
-
-    def _mix_key(self, data):
-        self.chain, self.key = self._hkdf(data, 2)
-        self.counter = 0
-
-    def _encrypt(self, data):
-        sealed = AESGCM(self.key).encrypt(nonce(self.counter), data, self.hash)
-        self.counter += 1
-        self._mix_hash(sealed)
-        return sealed
-
-    def _decrypt(self, sealed):
-        data = AESGCM(self.key).decrypt(nonce(self.counter), sealed, self.hash)
-        self.counter += 1
-        self._mix_hash(sealed)
-        return data
-
-    def initiation(self, payload):
-        e = public(self.ephemeral)
-        self._mix_hash(e)
-        self._mix_key(e)  # the psk modifier mixes each ephemeral key into the chain
-        self._mix_key(agree(self.ephemeral, self.responder))
-        s = self._encrypt(public(self.private))
-        self._mix_key(agree(self.private, self.responder))
-        return e + s + self._encrypt(payload)
-
-    def response(self, message):
-        """The payload, and the keys to seal and to open with. Raises InvalidTag."""
-        saved = self.chain, self.hash
-        try:
-            e = message[:32]
-            self._mix_hash(e)
-            self._mix_key(e)
-            self._mix_key(agree(self.ephemeral, e))
-            self._mix_key(agree(self.private, e))
-            self.chain, mixed, self.key = self._hkdf(self.psk, 3)
-            self._mix_hash(mixed)
-            self.counter = 0
-            payload = self._decrypt(message[32:])
-        except InvalidTag:
-            self.chain, self.hash = saved
-            raise
-        return payload, self._hkdf(b"", 2)
+REPEAT_FIRST, REPEAT_MOST = 0.1, 2.0                             # P-KEY-15
+BYE_REPEAT, BYE_PERIOD = 0.05, 1.0                               # P-KEY-22
+SILENCE = 0.4
+REKEY_AFTER, KEYS_END, PREVIOUS_FOR = 120.0, 180.0, 10.0         # P-KEY-13, P-KEY-14
+REKEY_RECORDS, MOST_RECORDS, MOST_BAD = 1 << 27, 1 << 28, 1 << 52
+LARGE_RECORD, COST_OF_LARGE = 2048, 32
+WINDOW, MOST_BEHIND = 8192, 8128
+COOKIE_FOR = 120.0
 
 
 class Keys:
-    def __init__(self, pair, remote, now, instance):
-        self.sealing, self.opening, self.remote, self.made, self.instance = AESGCM(pair[0]), AESGCM(pair[1]), remote, now, instance
-        self.counter, self.highest, self.seen = 0, -1, set()
+    """The keys of one handshake, both directions."""
 
-    def seal(self, plain, flags=0):
-        head = bytes([DATA, flags, 0, 0]) + put(self.remote, 4) + put(self.counter, 8)
-        self.counter += 1
-        return head + self.sealing.encrypt(nonce(get(head, 8, 8)), plain, head)
+    def __init__(self, seal_key, open_key, index, peer_index, instance, now):
+        self.seal_key, self.open_key, self.index, self.peer_index = seal_key, open_key, index, peer_index
+        self.instance, self.since = instance, now
+        self.counter = self.records = self.bad = 0
+        self.highest, self.window = -1, 0
+        self.heard = False
 
-    def open(self, record):
-        """What is in the record, or None."""
-        counter = get(record, 8, 8)
-        if counter in self.seen or counter < self.highest - WINDOW:
-            return None
-        try:
-            plain = self.opening.decrypt(nonce(counter), record[16:], record[:16])
-        except InvalidTag:
-            return None
-        self.highest = max(self.highest, counter)
-        self.seen.add(counter)
-        if len(self.seen) > 2 * WINDOW:
-            self.seen = {one for one in self.seen if one >= self.highest - WINDOW}
-        return plain
+    def usable(self, now):
+        return now - self.since < KEYS_END and self.records < MOST_RECORDS and self.bad < MOST_BAD
 
+    def count(self, size):
+        self.records += COST_OF_LARGE if size > LARGE_RECORD else 1
 
-def with_macs(message, receiver, cookie):
-    message += mac(sha(b"splitnic mac1", receiver), message)[:16]
-    return message + (mac(cookie, message)[:16] if cookie else bytes(16))
+    def seal(self, datagram):
+        header = bytes([noise.DATA, 0, 0, 0]) + self.peer_index.to_bytes(4, "big") + self.counter.to_bytes(8, "big")
+        sealed = noise.seal(self.seal_key, self.counter, header, datagram)
+        self.counter += 1                                        # P-KEY-9: never twice
+        self.count(len(sealed) + 16)
+        return header + sealed
+
+    def fresh(self, counter):
+        """P-KEY-10: not taken yet, and not too far behind the highest."""
+        behind = self.highest - counter
+        return behind < 0 or (behind <= MOST_BEHIND and not self.window >> behind & 1)
+
+    def mark(self, counter):
+        if counter > self.highest:
+            self.window = (self.window << min(counter - self.highest, WINDOW) | 1) & (1 << WINDOW) - 1
+            self.highest = counter
+        else:
+            self.window |= 1 << self.highest - counter
 
 
 class Session:
-    def __init__(self, private, unit, send, now):
-        self.private, self.unit, self.send_raw = private, unit, send
-        self.instance = secrets.randbits(64) | 1
-        self.current = self.previous = self.noise = self.cookie = None
-        self.stamp, self.attempt_at, self.wait, self.heard_at, self.sent_at = 0, now, 0.1, now, now
+    def __init__(self, timers, counters, transmit, private, peer_public, instance):
+        self.timers, self.counters, self._transmit = timers, counters, transmit
+        self._private, self._peer, self._instance = private, peer_public, instance
+        self.on_plain = lambda raw: None
+        self.current = self.previous = None
+        self._previous_until = 0.0
+        self._handshake = self._repeat = None
+        self._wait, self._bye_until = REPEAT_FIRST, 0.0
+        self._cookie, self._cookie_until = None, 0.0
+        self._stamp, self._waiting = 0, None
+        self._waiting_since = None                                  # since when something was sent and nothing heard
+        self._closed = False
+        self._watch()
 
-    def on_time(self, now):
-        keys = self.current
-        is_silent = keys and self.sent_at > self.heard_at and now - self.heard_at >= SILENCE
-        if self.attempt_at is None and (not keys or now - keys.made >= REKEY_AFTER or is_silent):
-            self.attempt_at, self.wait = now, 0.1
-        if keys and now - keys.made >= REJECT_AFTER:
-            self.current = None
-        if self.attempt_at is not None and now >= self.attempt_at:
-            self._initiate(now)
+    # --- sending ---
 
-    def _initiate(self, now):
-        self.stamp = max(self.stamp + 1, int(time.time() * 1000))
-        self.index = secrets.randbits(32)
-        self.noise = Noise(self.private, self.unit, secrets.token_bytes(32))
-        message = bytes([INITIATION, 1, 0, 0]) + put(self.index, 4)
-        message += self.noise.initiation(put(self.stamp, 8) + put(self.instance, 8) + bytes(8))
-        cookie = self.cookie[0] if self.cookie and now - self.cookie[1] < COOKIE_FOR else None
-        message = with_macs(message, self.unit, cookie)
-        self.mac1 = message[128:144]
-        self.send_raw(message)
-        self.attempt_at = now + self.wait * (1 + secrets.randbelow(334) / 1000)
-        self.wait = min(2 * self.wait, 2.0)
+    def send(self, datagram):
+        now = self.timers.now()
+        if self.current and not self.current.usable(now):
+            self.current = None                                  # P-KEY-14
+            self.counters.add("session.keys_ended")
+        if self.current is None:
+            self._waiting = datagram
+            self._begin()
+            return
+        self._transmit(self.current.seal(datagram))
+        self._waiting_since = self._waiting_since or now
+        if self.current.records >= REKEY_RECORDS:
+            self._begin()
 
-    def seal(self, now, datagram):
-        """Sends a datagram of flits; it is lost without keys."""
+    def close(self):
+        self._closed = True
+
+    def bye(self):
+        """P-KEY-22: with bye of the link the keys end, and INITIATION is repeated sooner for a second."""
+        self.current = self.previous = self._handshake = self._waiting = None
+        self._bye_until = self.timers.now() + BYE_PERIOD
+        self._waiting_since = None
+        if self._repeat:
+            self._repeat.cancel()
+
+    def _watch(self):
+        """Age and silence."""
+        now = self.timers.now()
+        if self._closed:
+            return
         if self.current:
-            self.sent_at = now
-            self.send_raw(self.current.seal(datagram))
+            if now - self.current.since >= REKEY_AFTER:
+                self._begin()
+            elif self._waiting_since is not None and now - self._waiting_since >= SILENCE:
+                self._begin()
+        if self.previous and now >= self._previous_until:
+            self.previous = None
+        self.timers.after(0.05, self._watch)
 
-    def open(self, now, datagram):
-        """The datagram of flits in it, or None."""
-        kind = datagram[0] if datagram else 0
-        if kind == DATA and len(datagram) >= 32 and datagram[1] <= 1 and datagram[2:4] == bytes(2):
-            return self._on_record(now, datagram)
-        if len(datagram) != {RESPONSE: 108, COOKIE: 52}.get(kind) or datagram[1:4] != b"\x01\0\0" or not self.noise:
-            return None
-        if kind == RESPONSE and get(datagram, 8, 4) == self.index:
-            self._on_response(now, datagram)
-        elif kind == COOKIE and get(datagram, 4, 4) == self.index:
-            try:
-                key = mac(sha(b"splitnic cookie", self.unit), self.mac1)
-                self.cookie = AESGCM(key).decrypt(datagram[8:20], datagram[20:], self.mac1), now
-            except InvalidTag:
-                pass
-        return None
+    # --- handshakes ---
 
-    def _on_response(self, now, message):
-        before = mac(sha(b"splitnic mac1", public(self.private)), message[:76])[:16]
-        if not hmac.compare_digest(before, message[76:92]):
+    def _begin(self):
+        if self._handshake is None:
+            self._wait = REPEAT_FIRST
+            self._initiate()
+
+    def _initiate(self):
+        if self._closed:
             return
+        now = self.timers.now()
+        self._stamp = max(self._stamp + 1, int(time.time() * 1000))              # P-KEY-7
+        cookie = self._cookie if now < self._cookie_until else None
+        self._handshake = noise.Initiator(self._private, self._peer, self._stamp, self._instance, secrets.randbits(32), cookie)
+        self.counters.add("session.tx.initiation")
+        self._transmit(self._handshake.initiation)
+        if now < self._bye_until:
+            wait = BYE_REPEAT
+        else:
+            wait, self._wait = self._wait, min(2 * self._wait, REPEAT_MOST)
+        self._repeat = self.timers.after(wait * random.uniform(1, 4 / 3), self._initiate)
+
+    def _on_response(self, raw):
+        handshake = self._handshake
+        if handshake is None:
+            raise noise.HandshakeError("index")
+        handshake.check_mac(raw)
+        if int.from_bytes(raw[8:12], "big") != handshake.index:
+            raise noise.HandshakeError("index")
+        now = self.timers.now()
+        seal_key, open_key, peer_index, instance = handshake.take_response(raw)
+        keys = Keys(seal_key, open_key, handshake.index, peer_index, instance, now)
+        self._handshake = None
+        self._repeat.cancel()
+        self._bye_until, self._waiting_since = 0.0, None
+        self.previous, self._previous_until = self.current, now + PREVIOUS_FOR
+        self.current = keys
+        self.counters.add("session.keyed")
+        first, self._waiting = self._waiting or b"", None
+        self.send(first)                                         # P-KEY-11
+
+    def _on_cookie(self, raw):
+        handshake = self._handshake
+        if handshake is None or int.from_bytes(raw[4:8], "big") != handshake.index:
+            raise noise.HandshakeError("index")
+        self._cookie = noise.open_cookie(raw, self._peer, handshake.mac1)
+        self._cookie_until = self.timers.now() + COOKIE_FOR      # P-KEY-18: for the next INITIATION, when it is due
+        self.counters.add("session.rx.cookie")
+
+    # --- receiving ---
+
+    def on_datagram(self, raw):
         try:
-            payload, pair = self.noise.response(message[12:76])
-        except InvalidTag:
-            return
-        keys = Keys(pair, get(message, 4, 4), now, get(payload, 0, 8))
-        keys.local = self.index
-        is_same = self.current and self.current.instance == keys.instance
-        self.previous, self.current = (self.current, now) if is_same else None, keys
-        self.noise = self.attempt_at = None
-        self.heard_at = self.sent_at = now
-        self.send_raw(keys.seal(b""))  # it shows the unit that we have the keys
+            kind = noise.check_format(raw)
+            if kind == noise.INITIATION:
+                raise noise.HandshakeError("unknown_key")        # a host accepts none
+            if kind == noise.RESPONSE:
+                self._on_response(raw)
+            elif kind == noise.COOKIE:
+                self._on_cookie(raw)
+            else:
+                self._on_record(raw)
+        except noise.HandshakeError as error:
+            self.counters.add(f"session.rx.drop.{error}")
 
-    def _on_record(self, now, record):
-        candidates = [self.current] + ([self.previous[0]] if self.previous and now - self.previous[1] < PREVIOUS_FOR else [])
-        for keys in candidates:
-            if keys and keys.local == get(record, 4, 4):
-                plain = keys.open(record)
-                if plain is not None:
-                    self.heard_at = now
-                    if record[1] & REKEY_PLEASE and self.attempt_at is None:
-                        self.attempt_at, self.wait = now, 0.1
-                return plain
-        return None
+    def _on_record(self, raw):
+        now = self.timers.now()
+        index, counter = int.from_bytes(raw[4:8], "big"), int.from_bytes(raw[8:16], "big")
+        keys = next((k for k in (self.current, self.previous) if k and k.index == index), None)
+        if keys is None:
+            raise noise.HandshakeError("index")
+        if not keys.usable(now) or (keys is self.previous and now >= self._previous_until):
+            raise noise.HandshakeError("expired")
+        plain = noise.open_sealed(keys.open_key, counter, raw[:16], raw[16:])
+        if plain is None:
+            keys.bad += 1
+            raise noise.HandshakeError("tag")
+        if not keys.fresh(counter):
+            raise noise.HandshakeError("replay")
+        keys.mark(counter)
+        keys.count(len(raw))
+        self._waiting_since = None
+        if keys is self.current:
+            if self.previous and self.previous.instance != keys.instance:
+                self.previous = None                             # P-KEY-12
+            if raw[1] & noise.REKEY:
+                self._begin()                                    # P-KEY-16
+        self.on_plain(plain)

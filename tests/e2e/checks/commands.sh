@@ -45,6 +45,27 @@ for name, value in json.load(sys.stdin).items():
   cat "$work/ping.txt"
 }
 
+# Round trips as JSON, and one per second, also while there is nobody.
+check_ping() {
+  bring_up
+  ask host ping --json --count 4 | "$python" -c 'import json, sys
+ping = json.load(sys.stdin)
+times = sorted(ping["round_trip_ns"])
+assert ping["sent"] == ping["replied"] == len(times) == 4, ping
+assert [ping["min_ns"], ping["median_ns"], ping["max_ns"]] == [times[0], times[1], times[3]], ping' || fail "ping --json"
+  local began
+  began=$(milliseconds)
+  ask host ping --interval 1 --count 3 >"$work/ping.txt" || fail "ping --interval"
+  [ $(($(milliseconds) - began)) -ge 2000 ] || fail "no interval: $(cat "$work/ping.txt")"
+  grep -cE '^[123]: [0-9.]+ us$' "$work/ping.txt" | has -x 3 || fail "no line for each: $(cat "$work/ping.txt")"
+  tail -n 1 "$work/ping.txt" | has "^3 sent, 3 replied, min .* median .* max" || fail "no summary: $(cat "$work/ping.txt")"
+  stop iou KILL
+  local status=0
+  ask host ping --interval 1 --count 2 --json >"$work/ping.txt" || status=$?
+  equal "status without a reply" "$status" 1
+  has -xF '{"sent":2,"replied":0,"round_trip_ns":[]}' <"$work/ping.txt" || fail "without a reply: $(cat "$work/ping.txt")"
+}
+
 # refused STATUS WORDS COMMAND...: exactly one line that holds WORDS, and the exit status.
 refused() {
   local status=$1 words=$2 got=0

@@ -56,3 +56,38 @@ check_duplicate() {
   wait_until 5 counts iou iou.hosts.refused_duplicate 1 || fail "the copy is not refused"
   finds "identity: .*give one of them another --name" "$bin/splitnic" doctor --control "$work/iou.sock"
 }
+
+# well WORDS COMMAND...: everything is ok, and one line has the words.
+well() {
+  local words=$1
+  shift
+  "$@" >"$work/findings.txt" 2>&1 || fail "something is wrong: $(cat "$work/findings.txt")"
+  grep '^ok' "$work/findings.txt" | has -- "$words" || fail "nothing of '$words': $(cat "$work/findings.txt")"
+}
+
+# What a running host knows of its unit, of the path and of the LAN.
+check_running() {
+  local doctor
+  topology_three || fail "the test hosts cannot be made"
+  start_host
+  doctor=(in_ns "$ns_host" "$bin/splitnic" doctor --control "$work/host.sock")
+  wait_until 5 test -S "$work/host.sock" || fail "no host"
+  finds "unit: .* the I/O unit udp://$iou_address is connecting: .*permit UDP port 7471.*firewall-cmd --add-port=7471/udp" "${doctor[@]}"
+  start_iou
+  wait_up host
+  well "unit: .* the I/O unit udp://$iou_address is up" "${doctor[@]}"
+  well "path: .* cells of $(host_option --cell 1364) bytes pass to $iou_address" "${doctor[@]}"
+  # Frames leave, and none comes back.
+  silence_interface "$ns_host" nic0
+  ip -n "$ns_host" addr add 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up
+  ip -n "$ns_host" neigh add 10.77.0.99 lladdr 02:00:00:00:00:99 dev nic0
+  wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
+  in_ns "$ns_host" ping -q -c 30 -i 0.02 -W 1 10.77.0.99 >/dev/null
+  finds "lan: .* frames sent to the LAN, 0 came from there to this address: does the LAN accept this MAC address?" "${doctor[@]}"
+  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  well "lan: .* frames sent to the LAN, [1-9][0-9]* came from there" "${doctor[@]}"
+  stop iou KILL
+  wait_until 5 is_down host || fail "the host does not notice"
+  finds "unit: .* the I/O unit udp://$iou_address is down: .*splitnic doctor udp://$iou_address" "${doctor[@]}"
+}
+is_down() { [[ $(ask "$1" show --json) == *'"state":"down"'* ]]; }

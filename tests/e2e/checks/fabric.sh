@@ -76,6 +76,7 @@ one_nic() {
 }
 check_one_nic_address() { one_nic 10.99.0.2:7471; }
 check_one_nic_any() { one_nic 0.0.0.0:7471; }
+check_one_nic_default() { one_nic '[::]:7471'; }
 
 # Everything goes through nic0, and the fabric keeps its own way.
 check_default_route() {

@@ -52,6 +52,9 @@ verify_pages() {
       grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
     done
   done
+  page=$(find "$root" -name splitnic-counters.7)
+  [ -f "$page" ] || fail "no man page of the counters"
+  output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
   echo "pages rendered without a warning"
 }
 
@@ -84,6 +87,8 @@ check_completion() {
   equal "commands" "$(completes splitnic sho)" show
   equal "words of a command" "$(completes splitnic set "")" "filter link mac mtu"
   equal "options of a command" "$(completes splitnic show --j)" --json
+  equal "commands of a command" "$(completes splitnic capture st)" "start stop"
+  equal "options of those" "$(completes splitnic capture start --ri)" --ring
   equal "words of an option" "$(completes splitnic-iou --payload-crc "")" "auto off on"
   equal "words of a described option" "$(completes splitnic-host --log-level "")" "debug error info warn"
   equal "interfaces" "$(in_ns "$ns_host" bash -c "$(declare -f completes); prefix=$prefix; completes splitnic-iou --lan f")" fab0

@@ -85,6 +85,8 @@ check_wrong() {
   start_host
   wait_until 6 grep -q "keys that are not known there" "$work/host.log" || fail "no line in the log"
   [ "$(counter iou session.rx.drop.unknown_key)" -gt 0 ] || fail "the unit does not count the key"
+  equal "lines of the unit about that key" "$(grep -cF "$(public host)" "$work/iou.log")" 1
+  grep -F "$(public host)" "$work/iou.log" | has "add the key to the hosts file (or --allow-key)" || fail "no advice in the log"
   equal "replies" "$(counter iou session.tx.response) $(counter iou session.tx.cookie)" "0 0"
   ! carrier_is "$ns_host" nic0 1 || fail "a carrier without a session"
   stop host TERM

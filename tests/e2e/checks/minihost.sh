@@ -50,7 +50,7 @@ start_in_a_loop() {
   # shellcheck disable=SC2016
   start mini "$ns_host" bash -c 'trap "kill \$host; wait \$host; exit 0" TERM
     while sleep 0.1; do echo "started"; "$@" & host=$!; wait $host; done' loop "${foreign_host[@]}" --connect "$iou_address" --tap nic0 \
-    --mac 02:00:00:00:00:aa "$@"
+    --mac 02:00:00:00:00:aa --mtu 1400 "$@"
 }
 
 # All cases with SPLITNIC_LONG=1, in one to three minutes; a few groups otherwise.

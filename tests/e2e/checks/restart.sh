@@ -128,6 +128,38 @@ restarted_cleanly() {
   fail "never less than $2 ms without traffic at a clean restart of $1"
 }
 
+held_by_iou() {
+  echo "$(find "/proc/${pid_of[iou]}/fd" -mindepth 1 | wc -l) descriptors, $(find "/proc/${pid_of[iou]}/task" -mindepth 1 -maxdepth 1 | wc -l) threads"
+}
+# again ROUNDS: a host comes, the unit is asked about it, and it is killed or, every second time, stops.
+again() {
+  local round
+  for ((round = 0; round < $1; ++round)); do
+    start_host
+    nic_up
+    ask iou show >/dev/null && ask iou stats >/dev/null || fail "the unit does not respond"
+    if [ $((round % 2)) = 0 ]; then stop host KILL; else stop host TERM; fi
+  done
+  wait_until 10 no_host_is_there || fail "the unit does not forget the host"
+}
+no_host_is_there() { [ "$(ask iou show --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)["peers"]))')" = 0 ]; }
+
+# Hosts that come and go leave nothing in the unit.
+check_again() {
+  local count=12 before held
+  [ "$long" = 1 ] && count=1000
+  topology_three || fail "the test hosts cannot be made"
+  small_pages
+  start_iou
+  again 6
+  before=$(resident_kib iou)
+  held=$(held_by_iou)
+  again $count
+  echo "unit: $held, $before KiB resident; after $count hosts $(held_by_iou), $(resident_kib iou) KiB"
+  equal "what the unit holds" "$(held_by_iou)" "$held"
+  [ $(($(resident_kib iou) - before)) -le 1024 ] || fail "the unit's memory grew by $(($(resident_kib iou) - before)) KiB"
+}
+
 check_clean() {
   host_options+=(--keep-tap)
   bring_up

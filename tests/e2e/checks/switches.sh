@@ -369,7 +369,7 @@ check_refused() {
   keyed_file "$(public sw1)" "key = \"$(public sw1)\""
   refuses 1 "line 7, column 7: [nodes.a] key: it is taken in line 3" "${run[@]}" --key-file "$work/sw1.key"
   refuses 2 "--peer is missing" "$bin/splitnic-iou" --lan tap:x --attach udp://127.0.0.1:7500 --key-file "$work/unit.key"
-  refuses 2 "proves for nobody who it is" "$bin/splitnic-iou" --lan tap:x --attach udp://127.0.0.1:7500 --insecure-lab --hosts x
+  refuses 2 "does not prove the LIDs of hosts" "$bin/splitnic-iou" --lan tap:x --attach udp://127.0.0.1:7500 --insecure-lab --hosts x
   # A name that the subnet does not have is one line of the host's log, and so is a host that names no node at all.
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:1"\n[nodes.b]\nlid = 3\nat = "sw1:2"\n' >"$file"
   start switch1 "$ns_iou" "$bin/splitnic-switch" --port udp://10.99.0.2:7500 --port udp://10.99.0.2:7501 --topology "$file" \

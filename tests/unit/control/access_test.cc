@@ -27,7 +27,7 @@ void accept_all(const Request& /*request*/, const ReplyFunction& reply) {
 }
 
 // A user who may connect, as a member of the group does.
-TEST(AccessTest, M_9_another_user_may_look_but_change_nothing) {
+TEST(AccessTest, M_9_another_user_may_look_but_neither_change_nor_capture) {
   constexpr uid_t kNobody = 65534;
   const TempFolder folder;
   const std::string path = folder.path("a.sock");
@@ -54,6 +54,9 @@ TEST(AccessTest, M_9_another_user_may_look_but_change_nothing) {
     if (status_of(set_mac()) != ReplyStatus::kRefused) return 3;
     if (status_of({Command::kEvict, false, {}, "lab", 0}) != ReplyStatus::kRefused) return 4;
     if (status_of({Command::kReload, false, {}, {}, 0}) != ReplyStatus::kRefused) return 5;
+    for (const Command command : {Command::kCapture, Command::kEndCapture}) {
+      if (status_of({command, false, {}, {}, 1}) != ReplyStatus::kRefused) return 7;
+    }
     return status_of(kShow) == ReplyStatus::kOk ? 0 : 6;
   };
   const auto serve_while = [&](auto function) {

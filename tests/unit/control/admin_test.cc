@@ -17,7 +17,10 @@ TEST(AdminTest, requests_round_trip) {
   Request evict{Command::kEvict, false, "", "office", 0};
   Request nic{Command::kNic, true, "vlan-add", "10", 0, "nic0"};
   Request topology{Command::kTopology, false, "dot", "", 0};
-  for (const Request& request : {show, stats, set, ping, reload, peers, evict, nic, topology}) {
+  Request capture{Command::kCapture, false, "", "", 96, "nic0"};
+  Request end_capture{Command::kEndCapture, false, "", "", 0};
+  for (const Request& request :
+       {show, stats, set, ping, reload, peers, evict, nic, topology, capture, end_capture}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);
@@ -46,6 +49,10 @@ TEST(AdminTest, bad_requests_are_refused) {
   EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "", "x", 0}))).has_value());
   EXPECT_FALSE(
       decode_request(body(encode(Request{Command::kEvict, false, "", "", 0}))).has_value());
+  for (const std::uint32_t snap : {0U, 262145U}) {
+    const Request capture{Command::kCapture, false, "", "", snap};
+    EXPECT_FALSE(decode_request(body(encode(capture))).has_value());
+  }
   const std::string long_value(kRequestBytesMax, 'x');
   EXPECT_FALSE(decode_request(body(encode(Request{Command::kSet, false, "mac", long_value, 0})))
                    .has_value());

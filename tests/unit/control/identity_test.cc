@@ -14,7 +14,7 @@ using Id = std::array<std::uint8_t, 16>;
 
 // Expected values: from `openssl mac -digest SHA256 -macopt hexkey:KEY HMAC` over the application
 // identifier, with the bits of a UUID of version 4.
-TEST(IdentityTest, the_machine_is_known_by_a_keyed_hash) {
+TEST(IdentityTest, B_21_the_machine_is_known_by_a_keyed_hash) {
   EXPECT_EQ(machine_app_id("0123456789abcdef0123456789abcdef"),
             (Id{0x7c, 0x99, 0x65, 0xd5, 0x70, 0x79, 0x40, 0x81, 0xb7, 0x40, 0x15, 0x57, 0x17, 0x38,
                 0x77, 0x31}));

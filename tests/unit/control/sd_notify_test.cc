@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstring>
+#include <ctime>
+#include <string>
 
 #include "base/unique_fd.h"
 #include "tests/support/temp_folder.h"
@@ -61,6 +63,18 @@ TEST(SdNotifyTest, the_environment_names_the_socket) {
   EXPECT_EQ(received(fd), "READY=1");
   notify_stopping();
   EXPECT_EQ(received(fd), "STOPPING=1");
+  notify_status("3 hosts");
+  EXPECT_EQ(received(fd), "STATUS=3 hosts");
+  timespec now{};
+  ASSERT_EQ(::clock_gettime(CLOCK_MONOTONIC, &now), 0);
+  notify_reloading();
+  const std::string text = received(fd);
+  const std::string begin = "RELOADING=1\nMONOTONIC_USEC=";
+  ASSERT_EQ(text.substr(0, begin.size()), begin);
+  const std::int64_t before = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+  const std::int64_t sent = std::stoll(text.substr(begin.size()));
+  EXPECT_GE(sent, before);
+  EXPECT_LE(sent, before + 60'000'000);
   ASSERT_EQ(::unsetenv("NOTIFY_SOCKET"), 0);
   notify_ready();
   EXPECT_EQ(received(fd), "(nothing)");

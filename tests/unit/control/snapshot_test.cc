@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "control/json.h"
+#include "control/ping_json.h"
 
 namespace splitnic::control {
 namespace snapshot_test {
@@ -255,6 +256,25 @@ TEST(PingTextTest, min_median_max) {
   result.round_trips = {microseconds(300), std::chrono::nanoseconds(100500), microseconds(200),
                         microseconds(400)};
   EXPECT_EQ(ping_text(result), "4 sent, 4 replied, min 100.5 us, median 200.0 us, max 400.0 us\n");
+}
+
+TEST(PingTextTest, B_18_as_JSON_and_back) {
+  using std::chrono::microseconds;
+  PingResult result;
+  result.sent = 4;
+  EXPECT_EQ(ping_json(result), "{\"sent\":4,\"replied\":0,\"round_trip_ns\":[]}\n");
+  result.round_trips = {microseconds(300), microseconds(100), microseconds(200)};
+  EXPECT_EQ(ping_json(result),
+            "{\"sent\":4,\"replied\":3,\"min_ns\":100000,\"median_ns\":200000,\"max_ns\":300000,"
+            "\"round_trip_ns\":[300000,100000,200000]}\n");
+  const auto parsed = parse_ping_json(ping_json(result));
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->sent, 4U);
+  EXPECT_EQ(parsed->round_trips, result.round_trips);
+  for (const char* other : {"", "4 sent, 0 replied\n", "[]", "{\"sent\":4}",
+                            "{\"sent\":4,\"round_trip_ns\":[\"x\"]}"}) {
+    EXPECT_FALSE(parse_ping_json(other)) << other;
+  }
 }
 
 }  // namespace snapshot_test

@@ -63,6 +63,83 @@ TEST(ValuesTest, a_queue_is_at_the_port_or_the_name_that_follows) {
   EXPECT_NE(beyond.error().text().find("port 65536"), std::string::npos) << beyond.error().text();
 }
 
+TEST(ValuesTest, B_14_scheme_and_port_of_a_unit_may_be_left_out) {
+  const std::vector<std::pair<const char*, const char*>> typed = {
+      {"192.0.2.7", "udp://192.0.2.7:7471"},
+      {"192.0.2.7:8000", "udp://192.0.2.7:8000"},
+      {"udp://192.0.2.7", "udp://192.0.2.7:7471"},
+      {"udp://192.0.2.7:8000", "udp://192.0.2.7:8000"},
+      {"unit.example", "udp://unit.example:7471"},
+      {"unit.example:8000", "udp://unit.example:8000"},
+      {"0.0.0.0", "udp://0.0.0.0:7471"},
+      {"::", "udp://[::]:7471"},
+      {"::1", "udp://[::1]:7471"},
+      {"2001:db8::7", "udp://[2001:db8::7]:7471"},
+      {"udp://2001:db8::7", "udp://[2001:db8::7]:7471"},
+      {"2001:db8:0:0:0:0:0:7", "udp://[2001:db8:0:0:0:0:0:7]:7471"},
+      {"[2001:db8::7]", "udp://[2001:db8::7]:7471"},
+      {"[2001:db8::7]:8000", "udp://[2001:db8::7]:8000"},
+      {"fe80::a%eth0", "udp://[fe80::a%eth0]:7471"},
+      {"[fe80::a%eth0]", "udp://[fe80::a%eth0]:7471"},
+      {"shm://demo", "shm://demo"}};
+  for (const auto& [text, whole] : typed) {
+    const auto endpoint = parse_unit_endpoint(text);
+    ASSERT_TRUE(endpoint.has_value()) << text << ": " << endpoint.error().text();
+    EXPECT_EQ(endpoint->text(), whole);
+    EXPECT_EQ(parse_unit_endpoint(endpoint->text())->text(), whole);
+    EXPECT_EQ(parse_peer_place(text)->text(), whole);
+  }
+}
+
+TEST(ValuesTest, B_14_what_could_be_two_addresses_and_what_is_none) {
+  const auto two = parse_unit_endpoint("2001:db8::7:7471");
+  ASSERT_FALSE(two.has_value());
+  EXPECT_EQ(two.error().text(),
+            "'2001:db8::7:7471' can be read in two ways: [2001:db8::7:7471], or "
+            "[2001:db8::7]:7471: give the brackets");
+  for (const char* text : {"",
+                           "udp://",
+                           ":7471",
+                           ":",
+                           "192.0.2.7:",
+                           "192.0.2.7:x",
+                           "192.0.2.300",
+                           "tcp://192.0.2.7",
+                           "udp:192.0.2.7",
+                           "[]",
+                           "[192.0.2.7]",
+                           "[2001:db8::7",
+                           "[2001:db8::7]8000",
+                           "2001:db8::x",
+                           "1:2:3",
+                           "fe80::a%",
+                           "-name",
+                           "na me",
+                           "iou:1?via=sw",
+                           "shm://",
+                           "shm://a:1"}) {
+    const auto endpoint = parse_unit_endpoint(text);
+    ASSERT_FALSE(endpoint.has_value()) << text;
+    EXPECT_NE(endpoint.error().text().find(text), std::string::npos) << "quotes what was typed";
+  }
+}
+
+TEST(ValuesTest, B_14_a_node_behind_a_switch_in_short) {
+  for (const char* text : {"udp://office:1?via=10.0.0.1:7471", "office:1?via=10.0.0.1:7471",
+                           "office?via=10.0.0.1", "udp://office?via=10.0.0.1"}) {
+    const auto place = parse_peer_place(text);
+    ASSERT_TRUE(place.has_value()) << text << ": " << place.error().text();
+    EXPECT_EQ(place->text(), "udp://office:1?via=10.0.0.1:7471");
+  }
+  EXPECT_EQ(parse_peer_place("office?via=[fd00::1]:7500")->text(),
+            "udp://office:1?via=[fd00::1]:7500");
+  EXPECT_EQ(parse_peer_place("shm://office?via=sw")->text(), "shm://office?via=sw");
+  for (const char* text : {"office:2?via=sw:1", "off ice?via=sw:1", "?via=sw:1",
+                           "office?via=", "office?via=sw:x", "shm://office:1?via=sw"}) {
+    EXPECT_FALSE(parse_peer_place(text).has_value()) << text;
+  }
+}
+
 TEST(ValuesTest, endpoint_refused) {
   for (const char* text : {"",
                            "192.0.2.7:7471",

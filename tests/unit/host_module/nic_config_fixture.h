@@ -41,10 +41,11 @@ class NicConfigFixture : public ::testing::Test {
       return nic.configured();
     }));
   }
-  void run_pumped(base::Duration span) {
+  void run_pumped(base::Duration span) { run_pumped(nic_, span); }
+  void run_pumped(NicConfig& nic, base::Duration span) {
     harness_.run_until(
-        [this] {
-          nic_.pump(harness_.clock.now());
+        [&] {
+          nic.pump(harness_.clock.now());
           return false;
         },
         span);

@@ -1,4 +1,5 @@
 // The requests of the host to a remote NIC that knows it, or does not.
+#include "tests/support/log_lines.h"
 #include "tests/unit/host_module/nic_config_fixture.h"
 
 namespace splitnic::host {
@@ -238,6 +239,62 @@ TEST_F(NicConfigTest, S001_25_the_lists_of_the_kernel_are_followed) {
   run_nic(10s);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 2);
   EXPECT_NEAR(times_read, 40, 2);
+}
+
+// The kernel does not reply, or its dump was interrupted.
+TEST_F(NicConfigTest, S001_25_lists_that_cannot_be_read_stay_as_they_were) {
+  std::optional<lan::AddressLists> kernel;
+  kernel.emplace().unicast = {kMac};
+  kernel->promiscuity = 1;
+  NicConfig nic(tap_, {.node_name = "host", .lists = [&] { return kernel; }});
+  configure(nic);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 1);
+  kernel.reset();
+  run_pumped(nic, 1s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 1) << "no address is withdrawn";
+  EXPECT_EQ(nic.listed().unicast, std::vector<lan::MacAddress>{kMac});
+  kernel.emplace().promiscuity = 0;
+  run_pumped(nic, 1s);
+  EXPECT_EQ(asked(CfgCode::kSetFilter), 2) << "the list ended";
+}
+
+// Netlink reports every interface of the namespace. A macvlan and a bridge have this one
+// promiscuous, which no event of it reports.
+TEST_F(NicConfigTest, H_2_events_of_other_interfaces_neither_repeat_a_refusal_nor_read_the_lists) {
+  lan::AddressLists kernel;
+  kernel.promiscuity = 1;
+  int times_read = 0;
+  NicConfig nic(tap_, {.node_name = "host", .lists = [&] {
+                         ++times_read;
+                         return kernel;
+                       }});
+  refuses_promiscuous_ = true;
+  const support::LogLines log;
+  configure(nic);
+  run_pumped(nic, 1s);
+  times_read = 0;
+  for (int i = 0; i < 3000; ++i) {
+    nic.on_tap_state(harness_.clock.now());
+    run_pumped(nic, 10ms);
+  }
+  EXPECT_EQ(lines_with("promiscuous mode", log.text()), 1U);
+  EXPECT_NEAR(times_read, 120, 10);
+  EXPECT_LE(asked(CfgCode::kSetFilter), 1 + 1 + 3) << "every 10 s";
+}
+
+TEST_F(NicConfigTest, H_2_a_refusal_is_reported_again_after_its_cause_has_ended) {
+  lan::AddressLists kernel;
+  kernel.promiscuity = 1;
+  NicConfig nic(tap_, {.node_name = "host", .lists = [&] { return kernel; }});
+  refuses_promiscuous_ = true;
+  const support::LogLines log;
+  configure(nic);
+  run_pumped(nic, 1s);
+  kernel.promiscuity = 0;
+  run_pumped(nic, 15s);
+  kernel.promiscuity = 1;
+  run_pumped(nic, 1s);
+  EXPECT_EQ(lines_with("promiscuous mode", log.text()), 2U);
 }
 
 TEST_F(NicConfigTest, M_2_a_busy_unit_gets_the_request_again) {

@@ -143,6 +143,25 @@ TEST_F(NicFilterTest, S001_25_a_refused_list_becomes_promiscuous_mode_and_is_req
   EXPECT_EQ(sync.deadline(), base::kNever);
 }
 
+TEST_F(NicFilterTest, S001_25_a_refused_list_that_ended_is_new_when_it_comes_again) {
+  kernel_lists({kMacvlan});
+  ASSERT_TRUE(send());
+  EXPECT_TRUE(reply(messaging::cfg::TOO_MANY));
+  sync.end_refusals();
+  EXPECT_EQ(sync.refused_listed, Macs{kMacvlan}) << "the list is the same";
+  ASSERT_TRUE(send()->promiscuous);
+  EXPECT_TRUE(reply(messaging::cfg::PROMISCUOUS));
+  sync.end_refusals();
+  EXPECT_TRUE(sync.is_promiscuous_refused) << "it is wanted in place of the list";
+  kernel_lists({});
+  sync.end_refusals();
+  EXPECT_FALSE(sync.refused_listed);
+  EXPECT_FALSE(sync.is_promiscuous_refused);
+  kernel_lists({kMacvlan});
+  ASSERT_TRUE(send());
+  EXPECT_TRUE(reply(messaging::cfg::TOO_MANY)) << "it is reported";
+}
+
 TEST_F(NicFilterTest, S001_25_the_event_counts_where_the_promiscuity_is_not_known) {
   sync.wanted.promiscuous = true;
   const auto sent = send();

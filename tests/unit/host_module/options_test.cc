@@ -235,9 +235,24 @@ TEST(HostOptionsTest, help_and_version) {
   EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-host [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(HostOptionsTest, B_14_scheme_and_port_may_be_left_out) {
+  const auto outcome = parse_all({"--connect", "192.0.2.7", "--connect", "unit.example",
+                                  "--connect", "2001:db8::7", "--insecure-lab"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  const auto& units = outcome.options->units;
+  ASSERT_EQ(units.size(), 3U);
+  EXPECT_EQ(units[0].text(), "udp://192.0.2.7:7471");
+  EXPECT_EQ(units[1].text(), "udp://unit.example:7471");
+  EXPECT_EQ(units[2].text(), "udp://[2001:db8::7]:7471");
+  expect_refused(
+      parse_all({"--connect", "192.0.2.7", "--connect", "udp://192.0.2.7:7471", "--insecure-lab"}),
+      2, "given twice");
+}
+
 TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({}), 2, "--connect");
-  expect_refused(parse_all({"--connect", "192.0.2.7"}), 2, "--connect");
+  expect_refused(parse_all({"--connect", "192.0.2.300"}), 2, "--connect");
+  expect_refused(with({"--connect", "any"}), 2, "--connect any is for all units");
   expect_refused(parse_all({"--connect"}), 2, "--connect");
   expect_refused(with({"--frob"}), 2, "--frob");
   expect_refused(with({"stray"}), 2, "stray");
@@ -303,7 +318,7 @@ TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
   expect_refused(parse_all({"--connect", good}), 2, "--insecure-lab");
   expect_refused(parse_all({"--connect", "udp://office:2?via=192.0.2.7:7500", "--insecure-lab"}), 2,
                  "is not udp://UNIT:1?via=SWITCH:PORT");
-  expect_refused(parse_all({"--connect", "udp://office:1?via=192.0.2.7", "--insecure-lab"}), 2,
+  expect_refused(parse_all({"--connect", "udp://office:1?via=192.0.2.300", "--insecure-lab"}), 2,
                  "--connect");
   EXPECT_EQ(
       parse_all({"--connect", good, "--insecure-lab", "--queues", "2"}).options->common.queues, 2U);
@@ -348,6 +363,38 @@ TEST(HostOptionsTest, configuration_file_errors_are_2_in_one_line) {
   refused("mtu = [1500, 1400]\n", "--mtu");
   refused("config = \"other.toml\"\n", "config");
   refused("busy-poll = \"perhaps\"\n", "perhaps");
+}
+
+TEST(HostOptionsTest, B_17_errors_of_the_configuration_file_have_line_and_name) {
+  const auto refused = [](const std::string& text, const std::string& part) {
+    const ConfigFile file(text);
+    expect_refused(with({"--config", file.path()}), 2, part);
+  };
+  refused(
+      "# a comment\ncolour = \"red\"\n",
+      "in the configuration file, line 2, column 1: 'colour' is not an option of splitnic-host");
+  refused("\ninsecure_lab = true\n", "line 2, column 1: 'insecure_lab' is not an option");
+  refused("mtu = 1400\n\nfailback = \"soon\"\n",
+          "in the configuration file, line 3, column 1: --failback: ");
+  refused("log-level = \"loud\"\n", "line 1, column 1: --log-level: 'loud' is none of");
+  const ConfigFile file("log-level = \"info\"\n");
+  const auto outcome = with({"--config", file.path(), "--log-level", "loud"});
+  expect_refused(outcome, 2, "--log-level: 'loud'");
+  EXPECT_EQ(outcome.text.find("line 1"), std::string::npos) << "it is not from the file";
+}
+
+TEST(HostOptionsTest, B_04_what_was_given_is_known_by_name) {
+  const ConfigFile file("failback = 7\nbusy-poll = true\nkeep-tap = false\nmtu = 1400\n");
+  const auto outcome = with({"--config", file.path(), "--mtu", "1300"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.given.config_path, file.path());
+  const auto& values = outcome.given.values;
+  EXPECT_EQ(values.at("failback"), std::vector<std::string>{"7"});
+  EXPECT_EQ(values.at("mtu"), std::vector<std::string>{"1300"}) << "the command line wins";
+  EXPECT_EQ(values.at("busy-poll"), std::vector<std::string>{"true"});
+  EXPECT_FALSE(values.contains("keep-tap")) << "as without it";
+  EXPECT_FALSE(values.contains("queues"));
+  EXPECT_FALSE(values.contains("config"));
 }
 
 }  // namespace options_test

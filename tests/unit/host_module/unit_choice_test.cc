@@ -111,6 +111,23 @@ TEST_F(UnitChoiceTest, a_unit_that_the_user_wants_stays_until_it_is_gone) {
   EXPECT_EQ(after(1h), 0U);
 }
 
+TEST_F(UnitChoiceTest, B_04_another_failback_holds_for_the_time_that_is_over_too) {
+  set(0, true);
+  after(0s);
+  set(0, false);
+  set(1, true);
+  after(0s);
+  set(0, true);
+  EXPECT_EQ(after(5s), 1U);
+  choice.set_failback(5s);
+  EXPECT_EQ(after(0s), 0U);
+  set(0, false);
+  after(0s);
+  set(0, true);
+  choice.set_failback(std::nullopt);
+  EXPECT_EQ(after(1h), 1U);
+}
+
 TEST_F(UnitChoiceTest, of_three_the_best_that_has_been_there_for_long_enough) {
   choice = UnitChoice(3, 10s);
   set(2, true);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "tests/support/log_lines.h"
 #include "tests/support/open_lan_port.h"
 #include "tests/support/shm_folder.h"
 
@@ -85,6 +86,51 @@ TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
   std::string text;
   worker.admin().handle({}, [&](const control::Reply& reply) { text = reply.text; });
   EXPECT_THAT(text, HasSubstr("host desk: connecting\n"));
+  worker.begin_stop();
+  worker.stop(clock_.now());
+}
+
+// Nobody listens there, which the kernel reports.
+TEST_F(WorkerTest, B_23_a_silent_unit_is_reported_every_minute_and_why_nothing_reaches_it) {
+  const support::LogLines log;
+  auto gone = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
+  const std::string where = gone->name_of(gone->local_address());
+  options_.units = {unit(("udp://" + where).c_str())};
+  options_.common.is_insecure_lab = true;
+  const auto lines = [&] {
+    const std::string text = log.text();
+    std::size_t count = 0;
+    for (std::size_t at = text.find("no reply from"); at != std::string::npos;
+         at = text.find("no reply from", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  HostWorker worker(process_, options_, 0);
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
+  worker.start(file(), 1);
+  const base::Time begin = clock_.now();
+  worker.step(begin + 2900ms);
+  EXPECT_EQ(lines(), 0U);
+  worker.step(begin + 4s);
+  EXPECT_EQ(lines(), 1U);
+  worker.step(begin + 63s);
+  EXPECT_EQ(lines(), 1U);
+  worker.step(begin + 65s);
+  EXPECT_EQ(lines(), 2U);
+  EXPECT_EQ(log.text().find("sending to it fails"), std::string::npos) << "the port is there";
+
+  gone.reset();
+  for (int i = 0; i < 5; ++i) worker.step(begin + 70s + i * 2s);
+  worker.step(begin + 130s);
+  EXPECT_THAT(log.text(), HasSubstr("no reply from " + where +
+                                    " (sending to it fails: Connection refused), still trying"));
+  EXPECT_THAT(worker.status(), HasSubstr("connecting to udp://" + where));
+  control::Request show;
+  show.json = true;
+  worker.admin().handle(show, [&](const control::Reply& reply) {
+    EXPECT_THAT(reply.text, HasSubstr("sending to it fails: Connection refused"));
+  });
   worker.begin_stop();
   worker.stop(clock_.now());
 }

@@ -40,7 +40,7 @@ class AdminTest : public testing::Test {
   control::KeyedCarriers keyed{options.common.keys, 1, 0, harness.clock, harness.random};
   Admission admission{keyed, harness.clock,
                       std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers),
-                      HostRights{}, [](const fabric::Link&, const HostRights&) {}};
+                      [](const fabric::Link&, const HostRights&) {}};
   Admin admin{options, harness.clock, admission,
               [](const base::CounterVisitor& visit) { visit("carrier.things", 3); }};
 };

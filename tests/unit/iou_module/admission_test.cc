@@ -50,7 +50,7 @@ class AdmissionTest : public testing::Test {
   base::SeededRandom random{1};
   control::KeyedCarriers keyed{no_keys, 1, 0, clock, random};
   std::vector<std::pair<std::string, HostRights>> new_rights;
-  Admission admission{keyed, clock, known({entry(1, "office", 1), entry(2, "lab")}), HostRights{},
+  Admission admission{keyed, clock, known({entry(1, "office", 1), entry(2, "lab")}),
                       [this](const fabric::Link& link, const HostRights& rights) {
                         new_rights.emplace_back(link.peer_name(), rights);
                       }};

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "fabric_emul/link/port.h"
+#include "tests/support/log_lines.h"
 
 namespace splitnic::iou::allow_underlay_test {
 
@@ -69,7 +70,8 @@ TEST(AllowUnderlayTest, who_is_not_allowed_is_not_read_and_counted) {
   Flood flood;
   flood.waiting = 6;
   flood.batches_a_friend = 3;
-  AllowUnderlay gate(flood, ten_net());
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, ten_net(), clock);
   for (std::size_t i = 1; i <= 6; ++i) {
     const auto received = gate.receive();
     ASSERT_TRUE(received);
@@ -82,15 +84,47 @@ TEST(AllowUnderlayTest, who_is_not_allowed_is_not_read_and_counted) {
 TEST(AllowUnderlayTest, without_a_list_everybody_is_admitted) {
   Flood flood;
   flood.waiting = 2;
-  AllowUnderlay gate(flood, {});
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, {}, clock);
   EXPECT_EQ(gate.receive()->bytes.size(), 60U);
   EXPECT_EQ(gate.receive()->bytes.size(), 60U);
   EXPECT_EQ(gate.refused(), 0U);
 }
 
+TEST(AllowUnderlayTest, B_10_an_address_that_is_refused_is_reported_once_per_minute) {
+  const support::LogLines log;
+  Flood flood;
+  flood.waiting = 200;
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, ten_net(), clock);
+  const std::string line = "a host at flood gets no reply: --allow does not name its address\n";
+  for (int i = 0; i < 50; ++i) gate.receive();
+  EXPECT_EQ(log.text(), line);
+  clock.advance(std::chrono::seconds(59));
+  gate.receive();
+  EXPECT_EQ(log.text(), line);
+  clock.advance(std::chrono::seconds(1));
+  for (int i = 0; i < 50; ++i) gate.receive();
+  EXPECT_EQ(log.text(), line + line);
+}
+
+TEST(AllowUnderlayTest, B_04_another_list_holds_from_the_next_batch_on) {
+  Flood flood;
+  flood.waiting = 4;
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, ten_net(), clock);
+  EXPECT_TRUE(gate.receive()->bytes.empty());
+  gate.set_allowed({});
+  EXPECT_EQ(gate.receive()->bytes.size(), 60U);
+  gate.set_allowed(ten_net());
+  EXPECT_TRUE(gate.receive()->bytes.empty());
+  EXPECT_EQ(gate.refused(), 2U);
+}
+
 TEST(AllowUnderlayTest, the_carrier_itself_reports_whether_and_how_long_its_owner_may_sleep) {
   Flood flood;
-  AllowUnderlay gate(flood, ten_net());
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, ten_net(), clock);
   EXPECT_TRUE(gate.may_sleep());
   flood.waiting = 1;
   EXPECT_FALSE(gate.may_sleep());
@@ -102,7 +136,8 @@ TEST(AllowUnderlayTest, the_carrier_itself_reports_whether_and_how_long_its_owne
 TEST(AllowUnderlayTest, a_flood_of_refused_batches_takes_one_iteration_of_many) {
   Flood flood;
   flood.waiting = 1000;
-  AllowUnderlay gate(flood, ten_net());
+  base::ManualClock clock;
+  AllowUnderlay gate(flood, ten_net(), clock);
   base::SeededRandom random(1);
   Nobody nobody;
   fabric::PortConfig config;

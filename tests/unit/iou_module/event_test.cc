@@ -32,7 +32,7 @@ TEST(EventTest, S001_24_it_is_reported_after_others_when_all_requests_are_open) 
   TestHost& host = harness.add_host();
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   messaging::Connection& connection = harness.unit->hosts().at(0)->connection();
-  while (connection.request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
+  while (connection.first().request(CfgCode::kEcho, {}, [](const CfgReply&) {})) {
   }
   set_link(harness, false);
   harness.unit->step(harness.clock.now());

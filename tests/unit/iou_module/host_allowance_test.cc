@@ -39,10 +39,11 @@ TEST(HostAllowanceTest, M_1_memory_is_the_part_of_a_queue_and_follows_the_rights
 
 TEST(HostAllowanceTest, M_1_a_refusal_names_the_limit_that_was_reached) {
   HostAllowance allowance({.memory_max = 3 * kMiB}, 1, 64 * kMiB, nullptr);
-  EXPECT_EQ(allowance.memory_refusal(), "the I/O unit is short of memory, or of table entries");
+  EXPECT_EQ(allowance.memory_error().text(),
+            "the I/O unit is short of memory, or of table entries");
   EXPECT_FALSE(allowance.memory_account().take(3 * kMiB + 1));
-  EXPECT_TRUE(allowance.memory_refusal().starts_with("this host may use 3072 KiB"))
-      << allowance.memory_refusal();
+  EXPECT_TRUE(allowance.memory_error().text().starts_with("this host may use 3072 KiB"))
+      << allowance.memory_error().text();
 }
 
 TEST(HostAllowanceTest, M_4_the_vlans_follow_the_rights) {

@@ -124,6 +124,61 @@ TEST_F(HostsReloadTest, before_it_serves_and_without_a_file_it_is_refused) {
   EXPECT_THAT(reply_->text, HasSubstr("--hosts"));
 }
 
+TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
+  options_.max_hosts = 7;
+  start();
+  EXPECT_FALSE(first_->rights_of_others().may_sniff);
+  EXPECT_TRUE(first_->addresses().empty());
+  IouOptions read = options_;
+  read.max_hosts = 1;  // needs a start
+  read.grants_sniff = true;
+  read.allow = {control::parse_cidr("192.0.2.0/24").value()};
+  read.common.keys.peers.resize(1);
+  const control::OptionChanges changes{{"allow", "allow-key", "grant"}, {"max-hosts"}};
+  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
+                             {&read, &changes}));
+  ASSERT_EQ(posted_.size(), 2U);
+  const HostsReload::Known now = posted_[0].first;
+  EXPECT_TRUE(now->rights_of_others().may_sniff);
+  EXPECT_FALSE(now->rights_of_others().may_forge) << "--max-hosts 1 would give it";
+  EXPECT_EQ(now->addresses().size(), 1U);
+  EXPECT_NE(now->find(fabric::session::PublicKey{}), nullptr);
+  for (const auto& [known, done] : posted_) done();
+  EXPECT_EQ(reply_->text,
+            "3 hosts: 1 added, 0 removed, 0 changed; allow, allow-key and grant have changed; "
+            "max-hosts differs: start the program again\n");
+  // An error of the file keeps them all; without one they are still there.
+  read.grants_sniff = false;
+  write("[hosts.a]\n");
+  posted_.clear();
+  EXPECT_FALSE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
+                              {&read, &changes}));
+  EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
+  EXPECT_TRUE(posted_.empty());
+  write("[hosts.a]\nuid = 1\n");
+  reload();
+  EXPECT_TRUE(posted_.at(0).first->rights_of_others().may_sniff);
+}
+
+TEST_F(HostsReloadTest, B_04_without_a_file_the_options_alone_are_read) {
+  options_.hosts_path.clear();
+  ASSERT_EQ(reload_.load().value(), nullptr);
+  reload_.start({[this](HostsReload::Known all, std::function<void()> done) {
+    posted_.emplace_back(std::move(all), std::move(done));
+    return true;
+  }});
+  IouOptions read = options_;
+  read.grants_forge = true;
+  const control::OptionChanges changes{{"grant"}, {}};
+  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
+                             {&read, &changes}));
+  ASSERT_EQ(posted_.size(), 1U);
+  EXPECT_TRUE(posted_[0].first->admits_others());
+  EXPECT_TRUE(posted_[0].first->rights_of_others().may_forge);
+  posted_[0].second();
+  EXPECT_EQ(reply_->text, "grant has changed\n");
+}
+
 TEST_F(HostsReloadTest, an_error_at_the_start) {
   write("[hosts.a]\n");
   const auto known = reload_.load();

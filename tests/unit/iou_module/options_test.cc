@@ -48,7 +48,7 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.lan[0].kind, PortSpec::Kind::kPcap);
   EXPECT_EQ(o.lan[0].interface, "eth1");
   ASSERT_EQ(o.listen.size(), 1U);
-  EXPECT_EQ(o.listen[0].text(), "udp://0.0.0.0:7471");
+  EXPECT_EQ(o.listen[0].text(), "udp://[::]:7471") << "IPv6 and IPv4 [B-14]";
   EXPECT_EQ(o.max_hosts, 64U);
   EXPECT_TRUE(o.allow.empty());
   EXPECT_FALSE(o.follows_lan_mtu);
@@ -222,7 +222,7 @@ TEST(IouOptionsTest, every_option) {
 
 TEST(IouOptionsTest, H_5_without_keys_no_udp_on_loopback_either) {
   EXPECT_TRUE(parse_all({"--lan", "eth1", "--listen", "shm://demo"}).options.has_value());
-  expect_refused(parse_all({"--lan", "eth1"}), 2, "udp://0.0.0.0:7471");
+  expect_refused(parse_all({"--lan", "eth1"}), 2, "udp://[::]:7471");
   for (const char* open : {"udp://127.0.0.1:7471", "udp://127.9.9.9:7471", "udp://[::1]:7471",
                            "udp://[::ffff:127.0.0.1]:7471", "udp://0.0.0.0:7471", "udp://[::]:7471",
                            "udp://192.0.2.7:7471"}) {
@@ -342,6 +342,24 @@ TEST(IouOptionsTest, help_and_version) {
   EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-iou [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(IouOptionsTest, B_14_short_addresses_and_one_port_for_all_of_them) {
+  const auto outcome = parse_all({"--lan", "eth1", "--insecure-lab", "--listen", "192.0.2.7",
+                                  "--listen", "2001:db8::7", "--listen", "[::1]:8000"});
+  ASSERT_TRUE(outcome.options.has_value()) << outcome.text;
+  ASSERT_EQ(outcome.options->listen.size(), 3U);
+  EXPECT_EQ(outcome.options->listen[0].text(), "udp://192.0.2.7:7471");
+  EXPECT_EQ(outcome.options->listen[1].text(), "udp://[2001:db8::7]:7471");
+  EXPECT_EQ(outcome.options->listen[2].text(), "udp://[::1]:8000");
+  const auto both = [](const char* first, const char* second) {
+    return parse_all({"--lan", "eth1", "--insecure-lab", "--listen", first, "--listen", second});
+  };
+  expect_refused(both("192.0.2.7", "udp://192.0.2.7:7471"), 2, "twice");
+  expect_refused(both("::", "0.0.0.0"), 2,
+                 "udp://[::]:7471 is every address, IPv4 and IPv6: leave udp://0.0.0.0:7471 out");
+  expect_refused(both("192.0.2.7", "[::]"), 2, "leave udp://192.0.2.7:7471 out");
+  EXPECT_TRUE(both("::", "0.0.0.0:8000").options.has_value());
+}
+
 TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({}), 2, "--lan");
   expect_refused(parse_all({"--insecure-lab", "--lan", "eth1", "--lan", "packet:eth1"}), 2,
@@ -351,7 +369,7 @@ TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(with({"--listen", "shm://x"}), 2, "twice");
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
       {"--lan", {"usb:eth1", "a/b", "file:x"}},
-      {"--listen", {"0.0.0.0:7471", "udp://name:7471", "udp://127.0.0.1:0", "shm://"}},
+      {"--listen", {"0.0.0.0:x", "udp://name:7471", "name", "udp://127.0.0.1:0", "shm://"}},
       {"--max-hosts", {"0", "4097", "-1", "x"}},
       {"--queues", {"0", "9", "x"}},
       {"--cpus", {"1-", "0 1"}},

@@ -166,7 +166,7 @@ TEST(RequestsTest, a_peers_name_is_cleaned) {
   host.name = ".ho st\n\x1b[2J\u00e4-A_9.x";
   ASSERT_TRUE(harness.attach(host, mac_number(1)));
   const std::string clean = "_ho_st___2J__-A_9.x";
-  EXPECT_EQ(harness.unit->hosts().at(0)->connection().peer_name(), clean);
+  EXPECT_EQ(harness.unit->hosts().at(0)->connection().first().peer_name(), clean);
   EXPECT_TRUE(control::is_node_name(clean));
   EXPECT_TRUE(harness.has_counter("host." + clean + ".iou.to_host.frames"));
 }

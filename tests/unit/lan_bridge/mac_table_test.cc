@@ -41,7 +41,7 @@ TEST(MacTableTest, an_address_may_move_unless_pinned) {
   table.pin(mac(2), 3, kStart);
   EXPECT_EQ(table.learn(mac(2), 4, kStart), Outcome::kRefused);
   EXPECT_EQ(table.find(mac(2), kStart + seconds(9999)), HostSlot{3});
-  table.forget_slot(3);
+  table.forget(mac(2));
   EXPECT_EQ(table.find(mac(2), kStart), std::nullopt);
   EXPECT_EQ(table.learn({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, 1, kStart), Outcome::kRefused);
 }

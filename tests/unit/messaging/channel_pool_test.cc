@@ -232,6 +232,28 @@ TEST(ChannelPool, P_41_both_sides_flush_the_same_pools_at_once) {
   EXPECT_TRUE(harness.unit().pair->up() && harness.host().pair->up());
 }
 
+TEST(ChannelPool, S001_16_S001_17_one_pool_is_flushed_unless_it_is_unknown_ending_or_the_last) {
+  ChannelFixture harness({.unit = {.pools = {{16, 2048}, {16, 4096}}}});
+  const auto refused = [&](std::uint32_t pool, bool ours) {
+    const auto flushed = harness.unit().pair->flush(pool, ours);
+    return flushed ? std::string("no") : flushed.error().text();
+  };
+  harness.unit().make_pair();
+  EXPECT_EQ(refused(0, true), "not connected");
+  ASSERT_TRUE(harness.connect());
+  const auto own = harness.unit().pool_refs(true);
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_NE(refused(own[0] + 1000, true).find("there is no pool"), std::string::npos);
+  EXPECT_EQ(refused(own[0], true), "no");
+  EXPECT_NE(refused(own[0], true).find("or it is ending"), std::string::npos);
+  EXPECT_NE(refused(own[1], true).find("is the last of the own ones"), std::string::npos);
+  ASSERT_TRUE(harness.run_until([&] { return harness.unit().pool_refs(true).size() == 1; }, 500ms));
+  EXPECT_EQ(harness.unit().pool_refs(true).front(), own[1]);
+  EXPECT_NE(refused(own[1], true).find("is the last"), std::string::npos);
+  for (int n = 0; n < 100; ++n) harness.host().queue(1500);
+  EXPECT_TRUE(harness.deliver());
+}
+
 TEST(ChannelPool, S001_17_a_frame_outlives_the_flush_of_its_pool_until_it_is_released) {
   ChannelFixture harness({.unit = {.pools = {{16, 2048}, {16, 4096}}}});
   ASSERT_TRUE(harness.connect());

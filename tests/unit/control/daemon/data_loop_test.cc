@@ -57,7 +57,10 @@ class TestModule final : public Module {
 
   EventPort& event_port(std::size_t index) { return ports_[index]; }
 
+  std::string status() const override { return status_text; }
+
   std::function<bool(base::Time)> on_step;
+  std::string status_text;
   std::vector<std::string> log;
   std::atomic<std::size_t> steps = 0;
   std::size_t steps_until_drained = 0;
@@ -103,6 +106,7 @@ class DataLoopTest : public ::testing::Test {
     const auto began = std::chrono::steady_clock::now();
     DataLoop loop(module_, adapter, carriers_, *control_, commands_, clock, never_sleeps);
     if (alive_interval_) loop.report_alive(*alive_interval_);
+    if (reports_status_) loop.report_status();
     auto ended = loop.run();
     took_ = std::chrono::steady_clock::now() - began;
     return ended;
@@ -119,6 +123,23 @@ class DataLoopTest : public ::testing::Test {
       return false;
     };
     return run(clock_);
+  }
+  // Returns what a service manager hears while these steps are run.
+  std::vector<std::string> heard_of(const std::vector<std::function<void()>>& steps) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, folder_.path("notify").c_str(), sizeof(address.sun_path) - 1);
+    const base::UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::bind(manager.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(::setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+    EXPECT_TRUE(run_steps(steps));
+    EXPECT_EQ(::unsetenv("NOTIFY_SOCKET"), 0);
+    std::vector<std::string> heard;
+    std::array<char, 64> text{};
+    for (ssize_t n = 0; (n = ::recv(manager.get(), text.data(), text.size(), 0)) > 0;) {
+      heard.emplace_back(text.data(), static_cast<std::size_t>(n));
+    }
+    return heard;
   }
   void add_carrier(base::UniqueFd event) {
     Carrier carrier{.underlay = std::make_unique<EventUnderlay>(std::move(event))};
@@ -137,27 +158,26 @@ class DataLoopTest : public ::testing::Test {
   std::unique_ptr<ControlThread> control_;
   base::Duration took_{};
   std::optional<base::Duration> alive_interval_;
+  bool reports_status_ = false;
 };
 
 using Log = std::vector<std::string>;
 
 // A thread that hangs in a step reports no more.
 TEST_F(DataLoopTest, L_14_the_service_manager_hears_of_it_at_its_interval) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, folder_.path("notify").c_str(), sizeof(address.sun_path) - 1);
-  const base::UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(manager.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  ASSERT_EQ(::setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
   alive_interval_ = 10ms;
-  EXPECT_TRUE(run_steps(std::vector<std::function<void()>>(31)));  // 1 ms each
-  ASSERT_EQ(::unsetenv("NOTIFY_SOCKET"), 0);
-  std::array<char, 32> text{};
-  int reports = 0;
-  for (ssize_t n = 0; (n = ::recv(manager.get(), text.data(), text.size(), 0)) > 0; ++reports) {
-    EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(n)), "WATCHDOG=1");
-  }
-  EXPECT_EQ(reports, 4);
+  EXPECT_EQ(heard_of(std::vector<std::function<void()>>(31)), Log(4, "WATCHDOG=1"));
+}
+
+TEST_F(DataLoopTest, B_04_the_service_manager_hears_of_each_change_of_the_status) {
+  reports_status_ = true;
+  module_.status_text = "0 hosts";
+  std::vector<std::function<void()>> steps(60);
+  const auto tick = [this] { clock_.advance(200ms); };
+  for (auto& step : steps) step = tick;
+  steps[20] = [this] { module_.status_text = "1 host"; };
+  steps[21] = [this] { module_.status_text = "2 hosts"; };
+  EXPECT_EQ(heard_of(steps), (Log{"STATUS=0 hosts", "STATUS=2 hosts"})) << "once per second";
 }
 
 TEST_F(DataLoopTest, a_stop_with_nothing_in_flight_ends_it_before_another_step) {

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <vector>
+
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
+#include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {
@@ -49,6 +54,82 @@ TEST(KeyedCarriersTest, S_56_hosts_have_no_sessions_on_a_carrier_that_connects) 
   carriers.disallow(of_host);
   EXPECT_EQ(for_hosts->underlay->path_kind(host), fabric::PathKind::kNetwork);
   EXPECT_EQ(to_switch->underlay->path_kind(to_switch->peers.front()), fabric::PathKind::kSealed);
+}
+
+// Two keys that the listener does not know, each of a node that begins session after session.
+TEST(KeyedCarriersTest, an_unknown_key_is_reported_with_what_to_do_once_per_minute) {
+  const support::TempFolder folder;
+  const support::LogLines log;
+  base::ManualClock clock;
+  base::SeededRandom random(5);
+  fabric::InProcessHub hub;
+  const auto options_of = [&](std::uint64_t number) {
+    KeyOptions options;
+    options.key_file = folder.path(std::to_string(number) + ".key");
+    EXPECT_TRUE(session::write_key_file(options.key_file, secret_of(number)));
+    return options;
+  };
+  const KeyOptions of_unit = options_of(1);
+  const KeyOptions of_first = options_of(2);
+  const KeyOptions of_second = options_of(3);
+  fabric::InProcessUnderlay& listening = hub.add_endpoint();
+  KeyedCarriers unit(of_unit, 1, 0, clock, random);
+  unit.report_unknown_keys("do this");
+  fabric::Underlay& unit_end = *unit.add(listening, {}, std::nullopt)->underlay;
+  const session::PublicKey of_unit_key = session::public_key_of(secret_of(1));
+  KeyedCarriers first(of_first, 2, 0, clock, random);
+  KeyedCarriers second(of_second, 3, 0, clock, random);
+  const auto to_unit = [&](KeyedCarriers& from) {
+    return *from.add(hub.add_endpoint(), {&of_unit_key, 1}, listening.address());
+  };
+  const KeyedCarrier from_first = to_unit(first);
+  const KeyedCarrier from_second = to_unit(second);
+  const std::vector<std::byte> datagram(88);
+  const auto run_for = [&](const KeyedCarrier& from, base::Duration time) {
+    for (const base::Time end = clock.now() + time; clock.now() < end;) {
+      from.underlay->send(from.peers.front(), datagram, datagram.size());
+      while (from.underlay->receive()) {
+      }
+      while (unit_end.receive()) {
+      }
+      clock.advance(std::chrono::milliseconds(500));
+    }
+  };
+  const auto lines_of = [&](std::uint64_t number) {
+    const std::string key = session::base64_of(session::public_key_of(secret_of(number)).bytes);
+    const std::string text = log.text();
+    std::size_t count = 0;
+    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+      ++count;
+    }
+    EXPECT_TRUE(count == 0 || text.find("gets no reply: do this") != std::string::npos) << text;
+    return count;
+  };
+  run_for(from_first, std::chrono::seconds(50));
+  EXPECT_EQ(lines_of(2), 1U);
+  run_for(from_second, std::chrono::seconds(5));
+  EXPECT_EQ(lines_of(3), 1U);
+  run_for(from_first, std::chrono::seconds(20));
+  EXPECT_EQ(lines_of(2), 2U);
+}
+
+TEST(UnknownKeysTest, no_more_than_a_few_keys_are_reported_per_minute) {
+  UnknownKeys keys;
+  base::Time now{std::chrono::hours(1)};
+  std::size_t reported = 0;
+  for (std::uint8_t i = 0; i < 200; ++i) {
+    session::PublicKey key{};
+    key.bytes[0] = std::byte{i};
+    if (keys.note(key, now)) ++reported;
+  }
+  EXPECT_EQ(reported, UnknownKeys::kKeysMax);
+  now += UnknownKeys::kOnceIn - std::chrono::seconds(1);
+  session::PublicKey other{};
+  other.bytes[0] = std::byte{255};
+  EXPECT_FALSE(keys.note(other, now));
+  now += std::chrono::seconds(1);
+  EXPECT_TRUE(keys.note(other, now));
+  EXPECT_FALSE(keys.note(other, now));
 }
 
 }  // namespace keyed_carriers_test

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "base/own_user.h"
 #include "control/sandbox/capabilities.h"
 #include "control/sandbox/refused_calls.h"
 #include "tests/support/child.h"
@@ -144,6 +145,19 @@ TEST(SandboxTest, M_9_S_61_forbidden_calls_fail_are_counted_and_the_program_cont
   const std::string line = "the sandbox refused system call " + std::to_string(SYS_execve) + ":";
   EXPECT_NE(log.find(line), std::string::npos) << log;
   EXPECT_EQ(log.find(line), log.rfind(line)) << "once: " << log;
+}
+
+TEST(SandboxTest, M_9_the_user_of_the_process_is_known_without_a_call) {
+  EXPECT_EQ(
+      in_child([] {
+        const std::uint32_t own = base::own_user();
+        if (!give_up_privileges({}) || !filter_calls({})) return 1;
+        const std::uint64_t before = refused_calls();
+        const bool is_same = base::own_user() == own && refused_calls() == before;
+        const bool is_call_refused = is_refused(::syscall(SYS_geteuid));
+        return static_cast<int>(::syscall(SYS_exit_group, !is_same ? 2 : !is_call_refused ? 3 : 0));
+      }),
+      0);
 }
 
 #endif

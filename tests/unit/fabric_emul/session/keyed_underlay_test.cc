@@ -55,6 +55,26 @@ TEST(KeyedUnderlayTest, a_batch_keeps_one_length_and_is_sealed) {
   EXPECT_EQ(world.host->from, world.unit_address);
 }
 
+TEST(KeyedUnderlayTest, the_ends_may_have_different_libraries) {
+  for (const bool is_of_unit : {false, true}) {
+    KeyedWorld world;
+    world.common.provider = is_of_unit ? best_aead_provider() : AeadProvider::kOpenSsl;
+    world.make_unit();
+    world.common.provider = is_of_unit ? AeadProvider::kOpenSsl : best_aead_provider();
+    world.make_host();
+    world.connect();
+    world.unit->received.clear();
+    for (unsigned bytes = 1; bytes < 1400; bytes += 123) {
+      world.send_up(KeyedWorld::payload(bytes, 3));
+      world.send_down(KeyedWorld::payload(bytes, 4));
+      world.exchange();
+      EXPECT_EQ(world.unit->last(), KeyedWorld::payload(bytes, 3));
+      EXPECT_EQ(world.host->last(), KeyedWorld::payload(bytes, 4));
+    }
+    EXPECT_EQ(world.unit->count(SessionCounter::kRxDropTag), 0U);
+  }
+}
+
 TEST(KeyedUnderlayTest, lengths_and_names) {
   KeyedWorld world;
   world.start();

@@ -101,6 +101,35 @@ TEST_F(CaptureTest, golden_head_and_packet) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
+// Of an Ethernet interface: longer frames, those that are cut already, and the number of missing
+// ones.
+TEST_F(CaptureTest, B_16_frames_of_an_interface) {
+  auto writer = open(path_);
+  EXPECT_EQ(writer->add_interface("nic0", PcapngWriter::kEthernet), 0U);
+  writer->add(0, PcapngWriter::Direction::kSent, std::chrono::nanoseconds(1), bytes(66000, 1));
+  writer->add(0, PcapngWriter::Direction::kReceived, std::chrono::nanoseconds(2), bytes(96, 2),
+              1514);
+  writer->add_lost(0, std::chrono::nanoseconds(0x0123456789ABCDEF), 0x0102);
+  const std::uint64_t size = writer->bytes();
+  EXPECT_TRUE(writer->is_complete());
+  writer.reset();
+  EXPECT_EQ(std::filesystem::file_size(path_), size);
+  const File file = read_file(path_);
+  EXPECT_EQ(file.types, (std::vector<std::uint32_t>{0x0A0D0D0A, 1, 6, 6, 5}));
+  ASSERT_EQ(file.packets.size(), 2U);
+  EXPECT_EQ(file.packets[0].datagram, bytes(66000, 1));
+  EXPECT_EQ(file.packets[1].length, 1514U);
+  EXPECT_EQ(file.packets[1].datagram, bytes(96, 2));
+  std::ifstream stream(path_, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const unsigned char want[] = {5, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0x67, 0x45, 0x23, 0x01, 0xEF,
+                                0xCD, 0xAB, 0x89,
+                                // isb_ifdrop
+                                5, 0, 8, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0};
+  ASSERT_GT(text.size(), sizeof(want));
+  EXPECT_EQ(std::memcmp(text.data() + text.size() - sizeof(want), want, sizeof(want)), 0);
+}
+
 TEST_F(CaptureTest, more_than_a_buffer_comes_out_whole_and_in_order) {
   auto writer = open(path_);
   writer->add_interface("a");

@@ -176,6 +176,22 @@ TEST(UdpUnderlayTest, a_peer_that_is_not_there_is_not_fatal) {
   EXPECT_EQ(collect(*listener, 100).bytes, datagram);
 }
 
+TEST(UdpUnderlayTest, B_23_what_the_system_reports_of_the_path_is_known_until_the_peer_is_heard) {
+  Sockets s("127.0.0.1");
+  const auto datagram = pattern(100, 1);
+  UdpConfig again;
+  again.bind = text_of(*s.listener);
+  EXPECT_EQ(s.client->last_error(), 0);
+  s.listener.reset();
+  s.client->send(s.client->connected_to(), datagram, 100);
+  EXPECT_FALSE(s.client->receive().has_value());
+  EXPECT_EQ(s.client->last_error(), ECONNREFUSED);
+  s.listener = open(again);
+  s.listener->send(s.client->local_address(), datagram, 100);
+  EXPECT_EQ(collect(*s.client, 100).bytes, datagram);
+  EXPECT_EQ(s.client->last_error(), 0);
+}
+
 TEST(UdpUnderlayTest, an_error_of_one_datagram_does_not_hide_input) {
   Sockets s("127.0.0.1");
   const auto datagram = pattern(100, 1);

@@ -1,9 +1,8 @@
-// The adapter's queue pairs of the STREAM service. A number is looked up here only when no other
-// queue pair has it, so that the other services pay nothing for streams.
+#include "fabric_emul/verbs/stream_table.h"
+
 #include <algorithm>
 #include <cerrno>
 
-#include "fabric_emul/verbs/adapter.h"
 #include "fabric_emul/verbs/context_of.h"
 
 namespace splitnic::fabric {
@@ -27,26 +26,13 @@ std::uint16_t flags_of(StreamKind kind) {
 
 }  // namespace
 
-std::optional<Qpn> Adapter::pick_qpn(base::Time now) {
-  if (qp_count() >= limits_.qps) return std::nullopt;
-  for (;;) {
-    const auto qpn = qps_.pick(now);
-    if (!qpn || !streams_.contains(*qpn)) return qpn;
-  }
-}
-
-base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
+base::Status StreamTable::create(Qpn qpn, const StreamInit& init, CompletionQueue& send_cq,
+                                 CompletionQueue& recv_cq) {
   const CommonInit& common = init.common;
-  if (auto ok = check(common); !ok) return ok.error();
   if (init.window_bytes > kStreamWindowMax || common.mcp % 4 != 0) {
     return base::Error("a stream has an impossible window or MCP", EINVAL);
   }
-  CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
-  const auto qpn = pick_qpn(now);
-  if (!qpn) return base::Error("the adapter has no queue pair left");
-  auto context =
-      context_of<StreamContext>(common, *qpn, memory_, stream_counters_,
-                                *cqs_[common.send_cq.value], *cqs_[common.recv_cq.value]);
+  auto context = context_of<StreamContext>(common, qpn, memory_, counters_, send_cq, recv_cq);
   context.sl = common.sl;
   context.kind = init.kind;
   StreamLimits limits;
@@ -63,23 +49,27 @@ base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now)
   stream->start_psn = Psn(random_.next32());
   stream->start_lcn = init.start_lcn.value_or(static_cast<std::uint16_t>(random_.next32()));
   stream->mcp_wanted = common.mcp;
-  streams_[*qpn] = std::move(stream);
-  return *qpn;
+  streams_[qpn] = std::move(stream);
+  return {};
 }
 
-base::Status Adapter::post_stream_send(Qpn qpn, const SendWr& wr) {
-  StreamQp* stream = find_stream(qpn);
+bool StreamTable::uses_cq(const CompletionQueue& cq) const {
+  return std::ranges::any_of(streams_, [&](const auto& one) { return one.second->uses_cq(cq); });
+}
+
+base::Status StreamTable::post_send(Qpn qpn, const SendWr& wr) {
+  StreamQp* stream = find(qpn);
   if (stream == nullptr) return base::Error("no such queue pair");
   return stream->post_send(wr);
 }
 
-base::Status Adapter::post_stream_recv(Qpn qpn, const RecvWr& wr) {
-  StreamQp* stream = find_stream(qpn);
+base::Status StreamTable::post_recv(Qpn qpn, const RecvWr& wr, base::Time now) {
+  StreamQp* stream = find(qpn);
   if (stream == nullptr) return base::Error("no such queue pair");
-  return stream->post_recv(wr, now_);
+  return stream->post_recv(wr, now);
 }
 
-MgmtPair Adapter::describe_stream(const StreamQp& stream, std::uint8_t channel) const {
+MgmtPair StreamTable::describe(const StreamQp& stream, std::uint8_t channel) {
   MgmtPair pair;
   pair.channel = channel;
   pair.service = Service::kStream;
@@ -94,8 +84,8 @@ MgmtPair Adapter::describe_stream(const StreamQp& stream, std::uint8_t channel) 
   return pair;
 }
 
-base::Status Adapter::connect_stream(StreamQp& stream, const MgmtPair& mine, const MgmtPair& theirs,
-                                     Link& link) {
+base::Status StreamTable::connect(StreamQp& stream, const MgmtPair& mine, const MgmtPair& theirs,
+                                  Link& link) {
   if (theirs.service != Service::kStream || theirs.flags != flags_of(stream.kind())) {
     return base::Error("the peer's queue pair has another service or is of another kind", EINVAL);
   }
@@ -115,26 +105,30 @@ base::Status Adapter::connect_stream(StreamQp& stream, const MgmtPair& mine, con
   return stream.connect(link, peer);
 }
 
-void Adapter::on_stream_cell(const Link& link, const CellView& cell, CellError error,
-                             std::size_t bytes, base::Time now) {
-  StreamQp* stream = find_stream(cell.header.dqpn);
-  if (stream == nullptr) return counters_.add(TransportCounter::kCellDropQp);
-  if (error != CellError::kNone) return stream->on_malformed();
-  stream->on_cell(cell, bytes, link, now);
+bool StreamTable::on_cell(const Link& link, const CellView& cell, CellError error,
+                          std::size_t bytes, base::Time now) {
+  StreamQp* stream = find(cell.header.dqpn);
+  if (stream == nullptr) return false;
+  if (error == CellError::kNone) {
+    stream->on_cell(cell, bytes, link, now);
+  } else {
+    stream->on_malformed();
+  }
+  return true;
 }
 
-void Adapter::poll_streams(base::Time now) {
+void StreamTable::on_time(base::Time now) {
   for (const auto& [qpn, stream] : streams_) {
     if (stream->deadline() <= now) stream->on_time(now);
     stream->end_batch(now);
   }
 }
 
-void Adapter::end_stream_batches(base::Time now) {
+void StreamTable::end_batch(base::Time now) {
   for (const auto& [qpn, stream] : streams_) stream->end_batch(now);
 }
 
-bool Adapter::transmit_streams(base::Time now) {
+bool StreamTable::transmit(base::Time now) {
   bool has_more = false;
   for (const auto& [qpn, stream] : streams_) {
     has_more |= stream->transmit(now, kStreamCellsPerIteration) == kStreamCellsPerIteration;
@@ -142,19 +136,19 @@ bool Adapter::transmit_streams(base::Time now) {
   return has_more;
 }
 
-void Adapter::on_stream_link_back(const Link& link) {
+void StreamTable::on_link_back(const Link& link, base::Time now) {
   for (const auto& [qpn, stream] : streams_) {
-    if (stream->link() == &link) stream->on_link_back(now_);
+    if (stream->link() == &link) stream->on_link_back(now);
   }
 }
 
-void Adapter::end_streams(const Link& link) {
+void StreamTable::on_peer_restarted(const Link& link) {
   for (const auto& [qpn, stream] : streams_) {
     if (stream->link() == &link) stream->enter_error();
   }
 }
 
-base::Time Adapter::streams_deadline() const {
+base::Time StreamTable::deadline() const {
   base::Time at = base::kNever;
   for (const auto& [qpn, stream] : streams_) at = std::min(at, stream->deadline());
   return at;

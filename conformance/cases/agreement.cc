@@ -1,0 +1,188 @@
+// What a CONNECT_REQ may ask for, and what it does not decide: flags and numbers of queue pairs,
+// partitions, several queues. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
+#include <algorithm>
+
+#include "conformance/case.h"
+#include "conformance/cases/cfg_requests.h"
+#include "conformance/cases/connect_parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using fabric::MgmtReject;
+using messaging::PoolRecord;
+using messaging::connect::Capabilities;
+
+constexpr std::uint32_t kAnyNic = 0xFFFFFFFF;
+constexpr unsigned kWrites = 8;  // as many errors would end the connection
+
+void add_pairs(Group& group) {
+  group.add("idata_flag", "P-MGMT-7",
+            "The form of idata is that of the capabilities, not that of the flag.", [](Host& h) {
+              const bool is_up = connect_changed(h, [](Host&, Mgmt& m, Capabilities&) {
+                for (auto& pair : m.pairs) pair.flags |= fabric::kPairIdataFormB;
+              });
+              if (!is_up || !h.advertise() || !h.start_nic()) return;
+              const PoolRecord pool = small_pool(h);
+              for (unsigned i = 0; i < kWrites && h.is_good(); ++i) {
+                write_element(h, pool, i % pool.elements, frame(kNobody, h.mac(), 60, i));
+              }
+              h.expect_ignored("writes that are taken");
+            });
+  group.add("msg_max_of_pair", "P-MGMT-8", "MSG_MAX is that of the capabilities.", [](Host& h) {
+    const bool is_up =
+        connect_changed(h, [](Host&, Mgmt& m, Capabilities&) { m.pairs[0].msg_max = 16; });
+    const auto context = h.next_context();
+    const ByteVector request = echo_message(context, 600);
+    if (!is_up || !can_send(h, request.size())) return;
+    h.send_message(request);
+    h.await_reply(context);
+  });
+  group.add("go_back_n", "P-CM-8,P-RC-4",
+            "With go-back-N a cell behind a gap is dropped, and gets NAK 0x60.", [](Host& h) {
+              const bool is_up = connect_changed(h, [](Host&, Mgmt& m, Capabilities&) {
+                m.pairs[0].flags |= fabric::kPairGoBackN;
+              });
+              if (!is_up) return;
+              const auto first = h.next_context();
+              const auto second = h.next_context();
+              const ByteVector one = next_echo(h, first);
+              const ByteVector two = next_echo(h, second);
+              h.send_cell(two);
+              if (!h.expect_nak(0, fabric::AckCode::kSequence, "NAK sequence error")) return;
+              h.send_cell(one);
+              if (!h.await_reply(first)) return;
+              h.expect(!h.has_message(second), "no reply to the cell that was dropped");
+              h.send_cell(two);
+              h.await_reply(second);
+            });
+  group.add("numbers_wrap", "P-GEN-5", "PSN and LCN go on from 0 behind their last values.",
+            [](Host& h) {
+              const bool is_up = connect_changed(h, [](Host& host, Mgmt& m, Capabilities&) {
+                m.pairs[0].start_psn = host.channel(0).psn = fabric::Psn(0xFFFFFE);
+                m.pairs[0].start_lcn = host.channel(0).lcn = fabric::Lcn(0xFFFE);
+              });
+              for (int i = 0; i < 4 && is_up && h.is_good(); ++i) {
+                h.expect_serving("a connection that serves");
+              }
+              h.expect_ignored("no NAK of the cells behind the wrap");
+            });
+}
+
+void add_packet_crc(Group& group) {
+  group.add("packet_crc", "P-RC-20,P-CELL-8",
+            "Where both sides use packet CRCs, a packet with a wrong one gets NAK 0x60.",
+            [](Host& h) {
+              if (!h.link()) return;
+              Mgmt request = changed_request(h, [](Host&, Mgmt& m, Capabilities&) {
+                for (auto& pair : m.pairs) pair.flags |= fabric::kPairPacketCrc;
+              });
+              const auto reply = ask(h, request, MgmtKind::kConnectRep);
+              if (!reply || !h.adopt(*reply)) return;
+              const auto pairs = reply->used_pairs();
+              const bool is_used = std::ranges::all_of(pairs, [](const fabric::MgmtPair& pair) {
+                return (pair.flags & fabric::kPairPacketCrc) != 0;
+              });
+              if (!is_used) return h.outcome().skip("the target uses no packet CRCs");
+              const auto context = h.next_context();
+              fabric::CellHead head = h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
+              head.header.flags |= fabric::kFlagPacketCrc;
+              const ByteVector good = h.make(head, echo_message(context, 8));
+              ByteVector bad = good;
+              bad.at(bad.size() - 2 * fabric::kCrcBytes) ^= std::byte{1};  // of the packet CRC
+              h.reseal(bad);
+              h.send_cell(bad);
+              const auto nak = h.expect_nak(0, fabric::AckCode::kSequence, "NAK sequence error");
+              if (!nak) return;
+              h.expect(nak->header.csn == 0 && !h.has_message(context), "a packet that waits");
+              h.send_cell(good);
+              h.advance(0, fabric::Pos::kOnly);
+              h.await_reply(context);
+            });
+}
+
+void add_numbers(Group& group) {
+  add_accepted_request(group, "any_nic", "P-CH-23",
+                       "The NIC number 4294967295 is the first that the host may use.",
+                       [](Host&, Mgmt&, Capabilities& c) { c.set_nic(kAnyNic); })
+      .level = Level::kShould;
+}
+
+constexpr unsigned kQueues = 2;
+
+// The first queue of a connection of two. One that is granted one queue skips the case.
+bool connect_first_queue(Host& h) {
+  if (!h.link()) return false;
+  Mgmt request = changed_request(h, [](Host&, Mgmt&, Capabilities& c) { c.set_queues(kQueues); });
+  const auto reply = ask(h, request, MgmtKind::kConnectRep);
+  if (!reply || !h.adopt(*reply)) return false;
+  Capabilities theirs;
+  theirs.ParseFromArray(reply->private_data.data(), static_cast<int>(reply->private_data.size()));
+  if (theirs.queues() < kQueues) h.outcome().skip("the target grants one queue");
+  h.send(h.mgmt(MgmtKind::kConnectRtu, h.transaction()));
+  return h.is_good();
+}
+Mgmt second_request(Host& h, std::optional<std::uint32_t> level) {
+  return changed_request(h, [level](Host&, Mgmt&, Capabilities& c) {
+    c.set_queues(kQueues);
+    c.set_queue(1);
+    if (level) c.set_level(*level);
+  });
+}
+
+// The channels of the second queue take the place of those of the first one.
+void add_queues(Group& group) {
+  group.add("second_queue", "P-CFG-11,P-CH-14",
+            "Where a second queue is granted, a CfgUtil request on it gets status 4.", [](Host& h) {
+              if (!connect_first_queue(h)) return;
+              Mgmt second = second_request(h, {});
+              const auto reply = ask(h, second, MgmtKind::kConnectRep);
+              if (!reply || !h.adopt(*reply)) return;
+              h.send(h.mgmt(MgmtKind::kConnectRtu, h.transaction()));
+              expect_status(h, messaging::CfgCode::kGetVersion, {},
+                            messaging::CfgStatus::kNotPermitted);
+            });
+  group.add("level_of_16", "P-CH-22", "A second queue with a level of 16 is refused.", [](Host& h) {
+    if (!connect_first_queue(h)) return;
+    Mgmt second = second_request(h, 16);
+    const auto reply = ask(h, second, MgmtKind::kConnectRej);
+    if (reply) h.expect(reply->reject == MgmtReject::kRefused, "the code refused");
+  });
+}
+
+void add_partition(Group& group) {
+  group.add("other_partition", "P-PART-4", "A CONNECT_REQ of another partition is dropped.",
+            [](Host& h) {
+              if (!h.link()) return;
+              const Mgmt request = h.request(h.capabilities());
+              ByteVector payload(request.bytes());
+              fabric::emit_mgmt(payload, request);
+              fabric::CellHead head;
+              head.header.op = fabric::Op::kMgmt;
+              head.header.service = fabric::Service::kMgmt;
+              head.header.dlid = h.target_lid();
+              head.header.slid = h.lid();
+              head.header.dqpn = head.header.sqpn = fabric::Qpn(1);
+              head.header.partition = fabric::PartitionKey(0x8ABC);
+              h.send_cell(h.make(head, payload));
+              const std::uint64_t fence = h.random().next();
+              h.send(h.mgmt(MgmtKind::kDisc, fence));
+              await_mgmt(h, MgmtKind::kDiscRep, fence);
+            });
+}
+
+}  // namespace
+
+std::vector<Case> agreement_cases() {
+  Group group("cm");
+  add_pairs(group);
+  add_packet_crc(group);
+  add_numbers(group);
+  add_queues(group);
+  add_partition(group);
+  return group.take();
+}
+
+}  // namespace splitnic::conformance

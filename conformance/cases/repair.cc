@@ -1,0 +1,280 @@
+// RC with the target as the sender: what it sends at once and what it does not, by the ACKs and the
+// receive buffer of its peer. docs/protocol/transport.md#clauses-of-rc
+#include <algorithm>
+#include <iterator>
+
+#include "conformance/case.h"
+#include "conformance/cases/parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::AckExt;
+using fabric::Op;
+using messaging::TransactionContext;
+
+constexpr base::Duration kSettle = 60ms;    // the target has sent what it may
+constexpr base::Duration kMoment = 1ms;     // between two looks
+constexpr base::Duration kLongWait = 3s;    // more than any time-out
+constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
+constexpr int kLateAcks = 40;
+constexpr base::Duration kTellApart = 60ms;  // a time-out that a repair at once is not mistaken for
+
+// Until cells of channel 0 have come, and then no more of them for a while.
+void await_burst(End& h) {
+  const fabric::Lcn first = h.channel(0).expected_lcn;
+  const base::Time until = h.now() + h.config().timeout;
+  while (h.is_good() && h.channel(0).expected_lcn == first && h.now() < until) h.listen(kMoment);
+  for (fabric::Lcn before = first; h.is_good() && h.channel(0).expected_lcn != before;) {
+    before = h.channel(0).expected_lcn;
+    h.listen(kSettle);
+  }
+}
+
+void acknowledge(End& h) {
+  const Channel& c = h.channel(0);
+  const bool is_between = c.expected_csn == 0;  // two packets
+  h.send_ack(0, Op::kAck, h.ack_of(0), c.expected_psn - (is_between ? 1U : 0U),
+             static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
+}
+
+// Until a cell comes once more. Returns how long that took.
+std::optional<base::Duration> await_retransmission(End& h) {
+  const base::Time at = h.now();
+  while (h.is_good() && h.retransmitted().empty() && h.now() < at + kLongWait) h.listen(kMoment);
+  if (!h.expect(!h.retransmitted().empty(), "a retransmission")) return std::nullopt;
+  return h.now() - at;
+}
+
+// On a machine that is busy it may take longer than others have.
+bool await_echo(End& h, TransactionContext context, std::string_view expected = "a reply to ECHO") {
+  return h
+      .await_if(
+          [context](const Event& e) {
+            return e.kind == EventKind::kMessage && e.message.context == context;
+          },
+          expected, kLongWait)
+      .has_value();
+}
+
+// An ECHO whose reply has come and is not acknowledged yet.
+bool take_unacknowledged(End& h) {
+  h.acknowledges = false;
+  h.forget_events();
+  const auto context = h.next_context();
+  h.send_message(echo_message(context, 8));
+  return await_echo(h, context);
+}
+
+// Late ACKs lengthen the round trip that the target measures, and with it its time-out; a cell that
+// came once more gives no measurement. Returns the time-out, as a cell without ACK shows it.
+std::optional<base::Duration> lengthen_time_out(End& h) {
+  base::Duration delay = kMoment;
+  for (int i = 0, long_ones = 0; i < kLateAcks && long_ones < 2; ++i) {
+    if (!take_unacknowledged(h)) return std::nullopt;
+    h.listen(delay);
+    const bool came_again = !h.retransmitted().empty();
+    acknowledge(h);
+    h.listen(kMoment);
+    if (!came_again && delay >= kLateAck) ++long_ones;
+    delay = came_again ? std::max<base::Duration>(delay * 2 / 3, kMoment)
+                       : std::min<base::Duration>(delay * 3 / 2, kLateAck);
+  }
+  if (!take_unacknowledged(h)) return std::nullopt;
+  const auto time_out = await_retransmission(h);
+  acknowledge(h);
+  return time_out;
+}
+
+// Six replies of which the second is lost: the ACK has all others. Returns how long it took until
+// a cell came once more; nothing if one did so before the ACK, or another cell did.
+std::optional<base::Duration> lose_one(End& h) {
+  h.acknowledges = false;
+  h.forget_events();
+  const fabric::Lcn first = h.channel(0).expected_lcn;
+  std::vector<TransactionContext> contexts;
+  for (int i = 0; i < 6; ++i) {
+    contexts.push_back(h.next_context());
+    h.send_message(echo_message(contexts.back(), 8));
+  }
+  for (const auto context : contexts) {
+    if (await_echo(h, context, {})) continue;
+    // By its congestion window, which is small behind a round trip that was long.
+    h.outcome().skip("the target has fewer than six messages in flight");
+    return std::nullopt;
+  }
+  AckExt ack = h.ack_of(0);
+  const auto cells = static_cast<unsigned>(ack.cumulative - first) + 1U;
+  ack.cumulative = first;
+  for (unsigned i = 0; i + 2 < cells; ++i) ack.set_bit(i);
+  const bool is_early = !h.retransmitted().empty();
+  h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - cells);
+  const auto took = is_early ? std::nullopt : await_retransmission(h);
+  h.listen(kMoment);
+  const auto& again = h.retransmitted();
+  const bool is_lost_one = std::ranges::all_of(again, [&](auto lcn) { return lcn == first + 1U; });
+  acknowledge(h);
+  h.listen(kMoment);
+  if (!is_early && !h.expect(is_lost_one, "the cell that was lost, and no other")) return {};
+  return took;
+}
+
+void add_lost(SharedGroup& group) {
+  Case& lost =
+      group.add("one_lost", "P-RC-11",
+                "Of several cells the one that was lost comes once more, long before its time-out.",
+                [](End& h) {
+                  if (!h.attach()) return;
+                  const auto time_out = lengthen_time_out(h);
+                  if (!time_out) return;
+                  if (*time_out < kTellApart)
+                    return h.outcome().skip("the target repeats cells too soon");
+                  // A machine that is busy may need more than one.
+                  bool is_soon = false;
+                  for (int i = 0; i < 4 && h.is_good() && !is_soon; ++i) {
+                    const auto took = lose_one(h);
+                    is_soon = took && 2 * *took < *time_out;
+                  }
+                  h.expect(is_soon, "a retransmission within half of the time-out");
+                  h.acknowledges = true;
+                  h.expect_serving("a target that serves after a loss");
+                });
+  lost.level = Level::kShould;
+}
+
+// An ACK that is dropped acknowledges nothing: the cell comes once more.
+void add_dropped_ack(SharedGroup& group, const std::string& name, const std::string& clause,
+                     const std::string& what, std::function<ByteVector(End&)> make) {
+  group.add(name, clause, "An ACK " + what + " acknowledges nothing.",
+            [make = std::move(make)](End& h) {
+              if (!h.attach() || !take_unacknowledged(h)) return;
+              h.forget_events();
+              h.send_cell(make(h));
+              if (!await_retransmission(h)) return;
+              h.acknowledges = true;
+              acknowledge(h);
+              h.expect_serving("a target that serves after a loss");
+            });
+}
+
+ByteVector ack_cell(End& h, const AckExt& ack) {
+  fabric::CellHead head = h.cell(0, Op::kAck, fabric::Pos::kOnly);
+  head.header.lcn = {};
+  head.header.flags = 0;
+  head.header.psn = h.channel(0).expected_psn - 1U;
+  head.ack = &ack;
+  return h.make(head, {});
+}
+
+void add_dropped_acks(SharedGroup& group) {
+  add_dropped_ack(group, "ack_of_unsent", "P-ACK-6", "of cells that were never sent", [](End& h) {
+    AckExt ack = h.ack_of(0);
+    ack.cumulative = ack.cumulative + 500U;
+    return ack_cell(h, ack);
+  });
+  add_dropped_ack(group, "ack_of_no_code", "P-ACK-7", "with the code of a NAK", [](End& h) {
+    ByteVector cell = ack_cell(h, h.ack_of(0));
+    patch(h, cell, fabric::kMacHeaderBytes, {0x60});
+    return cell;
+  });
+}
+
+void add_credits(SharedGroup& group) {
+  group.add("receive_credits", "P-RC-17",
+            "With one receive in our ACKs one message at a time is sent.", [](End& h) {
+              if (!h.attach()) return;
+              h.receive_credits = 1;
+              if (!h.expect_serving("a target that serves")) return;
+              h.listen(kSettle);
+              h.acknowledges = false;
+              h.forget_events();
+              std::vector<TransactionContext> contexts;
+              for (int i = 0; i < 4; ++i) {
+                contexts.push_back(h.next_context());
+                h.send_message(echo_message(contexts.back(), 8));
+              }
+              await_burst(h);
+              h.expect(h.waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
+              h.acknowledges = true;
+              acknowledge(h);
+              for (const auto context : contexts) h.await_reply(context);
+            });
+}
+
+bool attach_by_new_link(Host& h) { return h.attach(); }
+bool attach_by_new_link(Unit& u) {
+  u.end_link();
+  return u.attach();
+}
+
+constexpr std::uint32_t kSmallBuffer = 32 << 10;  // bytes: fewer than the replies of a case have
+
+// Replies for a receive buffer that does not take all of them at once: those that came are not
+// acknowledged. Returns their contexts; none if the case has ended.
+template <class Player>
+std::vector<TransactionContext> fill_small_buffer(Player& h) {
+  h.terms.receive_buffer_bytes = kSmallBuffer;
+  if (!attach_by_new_link(h)) return {};
+  constexpr std::size_t kReplyBytes = 3900;
+  if (!can_send(h, kReplyBytes + kReplyBytes / 20)) return {};
+  std::vector<TransactionContext> contexts;
+  h.acknowledges = false;
+  h.forget_events();
+  for (int i = 0; i < 8; ++i) {  // that may be open: P-CFG-2
+    contexts.push_back(h.next_context());
+    h.send_message(echo_message(contexts.back(), kReplyBytes));
+  }
+  await_burst(h);
+  return h.is_good() ? contexts : std::vector<TransactionContext>{};
+}
+
+void take_all(End& h, const std::vector<TransactionContext>& contexts) {
+  h.acknowledges = true;
+  acknowledge(h);
+  for (const auto context : contexts) h.await_reply(context);
+}
+
+template <class Player>
+void add_buffer(GroupOf<Player>& group, const std::string& prefix) {
+  group.add(prefix + "receive_buffer", "P-RC-22,P-LINK-16",
+            "No more than half of the peer's receive buffer is in flight.", [](Player& h) {
+              const auto contexts = fill_small_buffer(h);
+              if (contexts.empty()) return;
+              std::size_t bytes = h.channel(0).partial.size();
+              for (const Event& e : h.events()) {
+                bytes += e.kind == EventKind::kMessage ? e.bytes.size() : 0;
+              }
+              h.expect(bytes > 0 && bytes <= kSmallBuffer / 2,
+                       "half of the receive buffer at most");
+              take_all(h, contexts);
+            });
+  Case& asks = group.add(prefix + "asks_for_ack", "P-RC-6",
+                         "The last cell that may be sent for now asks for an ACK.", [](Player& h) {
+                           const auto contexts = fill_small_buffer(h);
+                           if (contexts.empty()) return;
+                           h.expect(h.channel(0).asked_for_ack, "flag A");
+                           take_all(h, contexts);
+                         });
+  asks.level = Level::kShould;
+}
+
+}  // namespace
+
+std::vector<Case> repair_cases() {
+  SharedGroup shared("loss");
+  add_lost(shared);
+  add_dropped_acks(shared);
+  add_credits(shared);
+  Group of_host("loss");
+  add_buffer(of_host, "");
+  UnitGroup of_unit("loss");
+  add_buffer(of_unit, "host_");
+  std::vector<Case> all = shared.take();
+  for (std::vector<Case> some : {of_host.take(), of_unit.take()}) {
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace splitnic::conformance

@@ -1,0 +1,215 @@
+// Wrong implementations of what a CONNECT_REQ asks for, and of messages of pools and CfgUtil: I/O
+// units.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/endian.h"
+#include "messaging/wire/cfg_util.h"
+#include "tests/conformance/faults.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using fabric::CellView;
+using fabric::Mgmt;
+using fabric::MgmtKind;
+using fabric::Op;
+using messaging::Function;
+
+// Words of messages.
+constexpr std::size_t kRecordAt = messaging::kHeaderBytes;
+constexpr std::size_t kRecordBytes = 32;
+constexpr std::size_t kStatusAt = 16;
+
+Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
+              std::function<Rule()> make) {
+  return {.name = name, .what = what, .noticed_by = noticed_by, .make = std::move(make)};
+}
+Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
+                  To direction, Function function, const ChangeMessage& change) {
+  return of_unit(name, what, noticed_by, [=] { return message_rule(direction, function, change); });
+}
+Rule both(Rule first, Rule second) {
+  return [first = std::move(first), second = std::move(second)](To to, RelayBytes& datagram) {
+    return first(to, datagram) && second(to, datagram);
+  };
+}
+std::uint32_t word(base::Bytes message, std::size_t at) {
+  return at + 4 <= message.size() ? base::load_be<std::uint32_t>(&message[at]) : 0;
+}
+void put(base::MutableBytes message, std::size_t at, std::uint32_t value) {
+  base::store_be(&message[at], value);
+}
+
+void add_pools(std::vector<Fault>& all) {
+  all.push_back(of_messages("context_checked", "a pool with a context is refused",
+                            "pool.any_context", To::kTarget, Function::kBufferRecvPool,
+                            [](base::MutableBytes m) {
+                              if (word(m, kRecordAt + 24) != 0) put(m, kRecordAt + 4, 0);
+                              return true;
+                            }));
+  all.push_back(of_messages("records_apart", "each good record of a message is applied",
+                            "pool.one_bad_record", To::kTarget, Function::kBufferRecvPool,
+                            [](base::MutableBytes m) {
+                              constexpr std::size_t kElements = kRecordAt + kRecordBytes + 4;
+                              const bool has_two = m.size() == kRecordAt + 2 * kRecordBytes;
+                              if (has_two && word(m, kElements) == 0) put(m, kElements, 16);
+                              return true;
+                            }));
+  all.push_back(of_messages("grants_all", "BufferRecvPoolGet is granted whatever it asks for",
+                            "pool.get_is_bounded", To::kSuite, Function::kBufferRecvPool,
+                            [](base::MutableBytes m) {
+                              const bool is_granted = word(m, 4) != 0 || word(m, 8) != 0;
+                              if (is_granted) put(m, kRecordAt + 4, 1600);
+                              return true;
+                            }));
+  all.push_back(of_messages("update_of_none", "an Update of 0 elements makes none available",
+                            "state.elements_returned", To::kTarget, Function::kBufferRecvPoolUpdate,
+                            [](base::MutableBytes m) {
+                              if (word(m, kRecordAt + 8) == 0) put(m, kRecordAt, 77777);
+                              return true;
+                            }));
+}
+
+void add_flushes(std::vector<Fault>& all) {
+  all.push_back(of_unit("flushes_of_eight", "of the flush requests that wait only eight are kept",
+                        "frame.flushes_wait", [] {
+                          const auto count = std::make_shared<unsigned>(0);
+                          return both(
+                              init_rule(To::kSuite,
+                                        [count](const fabric::Init&) {
+                                          *count = 0;
+                                          return true;
+                                        }),
+                              message_rule(To::kSuite, Function::kBufferPoolFlushReply,
+                                           [count](base::MutableBytes) { return ++*count <= 8; }));
+                        }));
+}
+
+void add_replies(std::vector<Fault>& all) {
+  const auto of_status = [&all](const std::string& name, const std::string& what,
+                                const std::string& noticed_by, messaging::CfgStatus status) {
+    all.push_back(of_messages(name, what, noticed_by, To::kSuite, Function::kCfgUtilReply,
+                              [status](base::MutableBytes m) {
+                                if (word(m, kStatusAt) == static_cast<std::uint32_t>(status)) {
+                                  put(m, kStatusAt, 0);
+                                }
+                                return true;
+                              }));
+  };
+  of_status("too_long_is_ok", "a reply that would be too long has status 0", "cfg.echo_too_long",
+            messaging::CfgStatus::kDeviceError);
+  of_status("cfg_on_each_queue", "CfgUtil is served on each queue", "cm.second_queue",
+            messaging::CfgStatus::kNotPermitted);
+  all.push_back(of_unit(
+      "settings_forgotten", "a new connection has the settings of power-on", "nic.settings_kept",
+      [] {
+        const auto connects = std::make_shared<unsigned>(0);
+        const Rule links = init_rule(To::kSuite, [connects](fabric::Init& init) {
+          if (init.step == fabric::InitStep::kReady) *connects = 0;
+          return true;
+        });
+        const Rule requests = mgmt_rule(To::kTarget, [connects](const Mgmt& m) {
+          if (m.kind == MgmtKind::kConnectReq) ++*connects;
+          return true;
+        });
+        const Rule replies =
+            message_rule(To::kSuite, Function::kCfgUtilReply, [connects](base::MutableBytes m) {
+              const auto code = static_cast<std::uint32_t>(messaging::CfgCode::kGetState);
+              if (*connects > 1 && word(m, 12) == code && m.size() > 40) {
+                m[40] ^= std::byte{1};  // of the digest
+              }
+              return true;
+            });
+        return both(links, both(requests, replies));
+      }));
+  all.push_back(
+      of_unit("short_dropped", "frames of fewer than 60 bytes are dropped", "frame.short", [] {
+        return cell_rule(To::kSuite, [](const CellView& view, RelayBytes&) {
+          constexpr std::size_t kShortest = 12 + 60;
+          return view.header.op != Op::kRdmaWrite || view.header.csn != 0 ||
+                 view.payload.size() >= kShortest;
+        });
+      }));
+}
+
+// A rule of cells that the target gets, behind a CONNECT_REQ of which this holds.
+Fault behind_request(const std::string& name, const std::string& what,
+                     const std::string& noticed_by,
+                     const std::function<bool(const Mgmt& request)>& holds,
+                     const ChangeCell& change) {
+  return of_unit(name, what, noticed_by, [=] {
+    const auto is_on = std::make_shared<bool>(false);
+    return both(mgmt_rule(To::kTarget,
+                          [is_on, holds](const Mgmt& m) {
+                            if (m.kind == MgmtKind::kConnectReq) *is_on = holds(m);
+                            return true;
+                          }),
+                cell_rule(To::kTarget, [is_on, change](const CellView& view, RelayBytes& cell) {
+                  return !*is_on || change(view, cell);
+                }));
+  });
+}
+
+// Bytes of a CONNECT_REQ, as the target sees them.
+Fault of_request(const std::string& name, const std::string& what, const std::string& noticed_by,
+                 const RelayBytes& from, const RelayBytes& to) {
+  return of_unit(name, what, noticed_by, [=] {
+    return cell_rule(To::kTarget, [=](const CellView& view, RelayBytes& cell) {
+      if (view.header.op != Op::kMgmt) return true;
+      const auto at = std::search(cell.begin(), cell.end(), from.begin(), from.end());
+      if (at != cell.end()) std::ranges::copy(to, at);
+      return true;
+    });
+  });
+}
+
+void add_requests(std::vector<Fault>& all) {
+  all.push_back(behind_request(
+      "idata_of_flag", "the flag of CONNECT_REQ decides the form of idata", "cm.idata_flag",
+      [](const Mgmt& m) { return (m.pairs[0].flags & fabric::kPairIdataFormB) != 0; },
+      [](const CellView& view, RelayBytes& cell) {
+        const auto at = static_cast<std::size_t>(view.payload.data() - cell.data());
+        if (view.idata) base::store_be(&cell.at(at - 4), std::uint32_t{0xFFFFFFFF});
+        return true;
+      }));
+  all.push_back(behind_request(
+      "msg_max_of_pair", "MSG_MAX is that of the queue pair", "cm.msg_max_of_pair",
+      [](const Mgmt& m) { return m.pairs[0].msg_max == 16; },
+      [](const CellView& view, RelayBytes&) {
+        return view.header.op != Op::kSend || view.payload.size() <= 16;
+      }));
+  all.push_back(
+      of_unit("no_go_back_n", "the flag of go-back-N is not looked at", "cm.go_back_n", [] {
+        return mgmt_rule(To::kTarget, [](Mgmt& m) {
+          for (auto& pair : m.pairs) {
+            pair.flags &= static_cast<std::uint16_t>(~fabric::kPairGoBackN);
+          }
+          return true;
+        });
+      }));
+  const auto bytes = [](std::initializer_list<unsigned> values) {
+    RelayBytes out;
+    for (const unsigned value : values) out.push_back(static_cast<std::byte>(value));
+    return out;
+  };
+  all.push_back(of_request("any_level", "a level of any number is taken", "cm.level_of_16",
+                           bytes({0x90, 0x01, 0x10}), bytes({0x90, 0x01, 0x01})));
+  all.push_back(of_request("no_first_nic", "4294967295 is the number of no NIC", "cm.any_nic",
+                           bytes({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F}),
+                           bytes({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})));
+}
+
+}  // namespace
+
+std::vector<Fault> agreement_faults() {
+  std::vector<Fault> all;
+  add_pools(all);
+  add_flushes(all);
+  add_replies(all);
+  add_requests(all);
+  return all;
+}
+
+}  // namespace splitnic::conformance

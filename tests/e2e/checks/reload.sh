@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# SIGHUP and `splitnic reload`: what a program reads again, what it applies and what it reports.
+
+# config WHO LINE...: the configuration file of that program, replaced as an editor does.
+config() {
+  local who=$1
+  shift
+  printf '%s\n' "$@" >"$work/new.toml"
+  mv "$work/new.toml" "$work/$who.toml"
+}
+
+# reloads WHO TEXT: the program does so by its control socket and by SIGHUP, and reports the same.
+reloads() {
+  local who=$1 text=$2 before
+  equal "the reply of $who" "$(ask "$who" reload)" "$text"
+  grep -qF "reloaded: $text" "$work/$who.log" || fail "no line of it in the log of $who"
+  before=$(lines_of "$who" reloaded)
+  kill -HUP "${pid_of[$who]}"
+  wait_until 3 has_lines "$who" reloaded $((before + 1)) || fail "SIGHUP is not in the log of $who"
+}
+lines_of() { grep -c "$2" "$work/$1.log"; }
+has_lines() { [ "$(lines_of "$1" "$2")" -ge "$3" ]; }
+
+# refuses_reload WHO WORDS: both ways are refused with these words, and nothing changes.
+refuses_reload() {
+  local who=$1 words=$2 before
+  before=$(lines_of "$who" "is reloaded\|is not reloaded")
+  ask "$who" reload 2>"$work/reload.err" && fail "$who has accepted it"
+  grep -qF -- "$words" "$work/reload.err" || fail "no word of '$words': $(cat "$work/reload.err")"
+  cat "$work/reload.err"
+  kill -HUP "${pid_of[$who]}"
+  wait_until 3 has_lines "$who" "is reloaded\|is not reloaded" $((before + 2)) || fail "SIGHUP is not in the log of $who"
+}
+
+check_programs() {
+  config host 'failback = 60' 'log-level = "info"' 'metrics = "127.0.0.1:9478"'
+  config iou 'log-level = "info"'
+  iou_options=(--config "$work/iou.toml")
+  host_options=(--config "$work/host.toml")
+  bring_up
+  pings_begin
+
+  reloads host "nothing has changed"
+  reloads iou "nothing has changed"
+
+  # What can change does, and only the first time; the rest is named each time.
+  config host 'failback = "never"' 'log-level = "debug"' 'metrics = "127.0.0.1:9479"' 'busy-poll = true'
+  equal "the reply" "$(ask host reload)" \
+    "failback and log-level have changed; busy-poll and metrics differ: start the program again"
+  reloads host "nothing has changed; busy-poll and metrics differ: start the program again"
+  ip -n "$ns_host" link set nic0 promisc on
+  ip -n "$ns_host" link set nic0 promisc off
+
+  # An error: line and name; everything stays.
+  config host 'failback = 5' 'colour = "red"'
+  refuses_reload host "in the configuration file, line 2, column 1: 'colour' is not an option"
+  config host '' 'log-level = "loud"'
+  refuses_reload host "in the configuration file, line 2, column 1: --log-level: 'loud'"
+  rm "$work/host.toml"
+  refuses_reload host "host.toml"
+  config host 'failback = "never"' 'log-level = "debug"' 'metrics = "127.0.0.1:9478"'
+  reloads host "nothing has changed"
+
+  pings_within "reloads" 250
+}
+
+# The addresses and rights of hosts, while one is attached.
+check_unit() {
+  config iou 'allow = ["10.99.0.0/24"]'
+  iou_options=(--config "$work/iou.toml")
+  bring_up
+  equal "refused addresses" "$(counter iou iou.allow.drop.address)" 0
+  config iou 'allow = ["10.55.0.0/24"]' 'grant = "sniff"' 'max-hosts = 3'
+  equal "the reply" "$(ask iou reload)" "allow and grant have changed; max-hosts differs: start the program again"
+  wait_until 5 counts iou iou.allow.drop.address 1 || fail "the host may still come from its address"
+  within "nic0 without carrier" 5000 carrier_is "$ns_host" nic0 0
+  ip -n "$ns_host" link set nic0 promisc on
+  config iou 'allow = ["10.99.0.0/24"]' 'grant = "sniff"'
+  equal "the reply" "$(ask iou reload)" "allow has changed"
+  within "the LAN responds again" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
+  grep -q "promiscuous" "$work/iou.log" && fail "promiscuous mode is refused, which the reload has granted"
+  # The other way round.
+  config iou 'allow = ["10.99.0.0/24"]'
+  equal "the reply" "$(ask iou reload)" "grant has changed"
+  ip -n "$ns_host" link set nic0 promisc off
+  sleep 0.3
+  ip -n "$ns_host" link set nic0 promisc on
+  wait_until 5 has_lines iou "may not use promiscuous mode" 1 || fail "promiscuous mode is still permitted"
+}
+
+# Without a file there is nothing to read, and SIGHUP ends nothing.
+check_without_file() {
+  bring_up
+  refuses_reload host "start splitnic-host with --config FILE"
+  refuses_reload iou "start splitnic-iou with --hosts FILE or --config FILE"
+  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+}
+
+# What a service manager hears.
+check_notices() {
+  local pid
+  config host 'log-level = "info"'
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  wait_until 5 ask iou show >/dev/null 2>&1 || fail "the unit does not start"
+  identity_of host
+  start service "$ns_host" "$python" "$e2e/service_manager.py" "$work/manager" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" \
+    --tap nic0 --name hosta --control "$work/host.sock" "${identity[@]}" --config "$work/host.toml"
+  wait_up host
+  wait_until 5 has_lines service "^ready$" 1 || fail "not ready"
+  wait_until 5 has_lines service "^status: connected to udp://$iou_address, nic0 is set down$" 1 || fail "no status"
+  silence_interface "$ns_host" nic0
+  ip -n "$ns_host" link set nic0 up
+  within "the status of nic0" 5000 has_lines service "^status: connected to udp://$iou_address, nic0 up$" 1
+  pid=$(pgrep -P "${pid_of[service]}")
+  kill -HUP "$pid"
+  wait_until 5 has_lines service "^ready$" 2 || fail "not ready after SIGHUP"
+  equal "the order" "$(grep -E '^(ready|reloading)' "$work/service.log" | sed 's/ at .*//' | xargs)" "ready reloading ready"
+  ask host reload >/dev/null || fail "splitnic reload fails"
+  wait_until 5 has_lines service "^ready$" 3 || fail "not ready after splitnic reload"
+  # The unit stops, and the status has why.
+  stop iou TERM || fail "the unit did not stop"
+  unset 'pid_of[iou]'
+  within "the status without the unit" 5000 has_lines service "^status: connecting to udp://$iou_address: " 1
+  grep '^status' "$work/service.log"
+  stop service TERM || fail "not a clean stop"
+}
+
+# With one switch between host and unit. It reads its topology files again only to report whether the next start would take them.
+check_switch() {
+  bring_up
+  reloads switch1 "nothing has changed"
+  echo "# a comment" >>"$work/fabric.toml"
+  reloads switch1 "nothing has changed; $work/fabric.toml differs: start the program again"
+  echo "colour = 1" >>"$work/fabric.toml"
+  refuses_reload switch1 "there is no field colour"
+  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+}

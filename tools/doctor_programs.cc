@@ -1,0 +1,149 @@
+// What a running program knows that keeps it from working: its state and its counters.
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdint>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include "control/values.h"
+#include "tools/doctor.h"
+
+namespace splitnic::tools {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kFramesToBeSure = 20;
+
+// Of lines with a name and a number; other lines, such as a heading, are left out.
+std::map<std::string, std::uint64_t> counters_of(const std::string& text) {
+  std::map<std::string, std::uint64_t> counters;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string counter;
+    std::uint64_t value = 0;
+    if (words >> counter >> value) counters[counter] = value;
+  }
+  return counters;
+}
+
+std::string text_of(const json::object& from, std::string_view key) {
+  const json::value* const found = from.if_contains(key);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+const json::array& list_of(const json::object& from, std::string_view key) {
+  static const json::array kNone;
+  const json::value* const found = from.if_contains(key);
+  return found != nullptr && found->is_array() ? found->get_array() : kNone;
+}
+
+// The commands that permit the ports of a unit, where the usual firewalls run.
+std::string permit_ports(const std::string& address) {
+  const std::size_t at = address.rfind(':');
+  const auto port = control::parse_number(address.substr(at + 1), UINT16_MAX);
+  if (!port) return "is it running?";
+  const std::string from = std::to_string(*port);
+  return "is it running, and does the firewall there permit UDP port " + from +
+         " and, for more queues, those behind it? nft add rule inet filter input udp dport " +
+         from + "-" + std::to_string(*port + 7) + " accept; ufw allow " + from +
+         "/udp; firewall-cmd --add-port=" + from + "/udp";
+}
+
+// One line for each I/O unit that a host has.
+void examine_units(const std::string& name, const json::object& shown, std::vector<Finding>& out) {
+  for (const json::value& entry : list_of(shown, "peers")) {
+    const json::object* const peer = entry.if_object();
+    if (peer == nullptr) continue;
+    const std::string address = text_of(*peer, "address");
+    const std::string state = text_of(*peer, "state");
+    const std::string error = text_of(*peer, "last_error");
+    const std::string what = name + ": the I/O unit " + address + " is " + state;
+    if (state == "up" || state == "standby") {
+      out.push_back({"unit", true, what});
+    } else if (peer->contains("last_heard_milliseconds") || !error.empty()) {
+      out.push_back({"unit", false,
+                     what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
+                         ": look at its log, and at the way to it (splitnic doctor " + address +
+                         ")"});
+    } else {
+      out.push_back(
+          {"unit", false, what + ": nothing was ever heard from it: " + permit_ports(address)});
+    }
+  }
+}
+
+// Whether it is of queue 0, which stands for the others.
+bool is_of_first_queue(const json::object& link) {
+  const json::value* const queue = link.if_contains("queue");
+  return queue == nullptr || *queue == 0;
+}
+
+// The paths as the probes of the program have found them.
+void examine_paths(const std::string& name, const json::object& shown, bool is_narrowed,
+                   std::vector<Finding>& out) {
+  const std::string advice =
+      is_narrowed ? "; the path carries less than its interface: give the interface that MTU" : "";
+  for (const json::value& entry : list_of(shown, "links")) {
+    const json::object* const link = entry.if_object();
+    if (link == nullptr || !is_of_first_queue(*link) || text_of(*link, "state") != "UP") continue;
+    const json::value* const bytes = link->if_contains("cell_bytes");
+    if (bytes == nullptr) continue;
+    out.push_back({"path", true,
+                   name + ": cells of " + json::serialize(*bytes) + " bytes pass to " +
+                       text_of(*link, "address") + advice});
+  }
+}
+
+// Whether the LAN passes frames with the address of the interface: some come to it.
+void examine_lan(const std::string& name, const std::map<std::string, std::uint64_t>& counters,
+                 std::vector<Finding>& out) {
+  std::uint64_t sent = 0;
+  for (const char* kind : {"unicast", "multicast", "broadcast"}) {
+    const auto found = counters.find(std::string("iou.from_host.") + kind + ":");
+    if (found != counters.end()) sent += found->second;
+  }
+  const auto found = counters.find("iou.to_host.unicast:");
+  if (found == counters.end() || sent < kFramesToBeSure) return;
+  const std::string what = name + ": " + std::to_string(sent) + " frames sent to the LAN, " +
+                           std::to_string(found->second) + " came from there to this address";
+  if (found->second > 0) return out.push_back({"lan", true, what});
+  out.push_back({"lan", false,
+                 what + ": does the LAN accept this MAC address? A port of a switch may admit one "
+                        "address only, and a virtual machine needs forged transmits and "
+                        "promiscuous mode; --mac nic takes that of the card"});
+}
+
+Finding examine_identity(const std::string& name, std::uint64_t refused) {
+  if (refused == 0) return {"program", true, name + " responds"};
+  return {"identity", false,
+          name + ": a second host of one identity was refused, " + std::to_string(refused) +
+              " times: its log names both; give one of them another --name"};
+}
+
+}  // namespace
+
+std::vector<Finding> examine_program(const std::string& name, const std::string& stats,
+                                     const std::string& show, const std::string& nic) {
+  if (stats.empty()) {
+    return {{"program", false, name + ": no program responds: start it, or remove the socket"}};
+  }
+  auto counters = counters_of(stats);
+  std::vector<Finding> out = {examine_identity(name, counters["iou.hosts.refused_duplicate"])};
+  boost::system::error_code error;
+  const json::value parsed = json::parse(show, error);
+  const json::object* const shown = error ? nullptr : parsed.if_object();
+  if (shown == nullptr) return out;
+  if (text_of(*shown, "role") == "host") {
+    examine_units(name, *shown, out);
+    examine_lan(name, counters_of(nic), out);
+  }
+  examine_paths(name, *shown, counters["link.path_narrowed"] > 0, out);
+  return out;
+}
+
+}  // namespace splitnic::tools

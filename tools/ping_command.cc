@@ -1,0 +1,88 @@
+#include "tools/ping_command.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "control/ping_json.h"
+#include "control/values.h"
+#include "tools/commands.h"
+#include "tools/counter_source.h"
+
+namespace splitnic::tools {
+namespace {
+
+// Each echo may take three tries of half a second.
+constexpr std::chrono::milliseconds kEchoTimeout{1500};
+
+// An error: nothing replied, or the program does not.
+base::Result<control::PingResult> round_trips(control::Client& program, std::uint32_t count) {
+  control::Request request;
+  request.command = control::Command::kPing;
+  request.count = count;
+  const auto reply = program.ask(request, kReplyTimeout + kEchoTimeout * count);
+  if (!reply) return reply.error();
+  if (reply->status != control::ReplyStatus::kOk) return base::Error(reply->text);
+  auto result = control::parse_ping_json(reply->text);
+  if (!result) return base::Error("the reply of the program is malformed: another version?");
+  return *std::move(result);
+}
+
+void print_one(std::uint64_t number, const base::Result<control::PingResult>& one) {
+  if (one) {
+    const std::chrono::duration<double, std::micro> time = one->round_trips.front();
+    std::printf("%llu: %.1f us\n", static_cast<unsigned long long>(number), time.count());
+  } else {
+    std::printf("%llu: %s\n", static_cast<unsigned long long>(number), one.error().text().c_str());
+  }
+  std::fflush(stdout);
+}
+
+// One per interval, each of which is printed, until there are `count` or the user ends it.
+control::PingResult spread(control::Client& program, std::uint32_t count, std::uint32_t seconds,
+                           bool is_quiet) {
+  const Pause pause(seconds);
+  control::PingResult all;
+  do {
+    const auto one = round_trips(program, 1);
+    ++all.sent;
+    if (one) all.round_trips.push_back(one->round_trips.front());
+    if (!is_quiet) print_one(all.sent, one);
+  } while (all.sent < count && pause.wait());
+  return all;
+}
+
+int print(const control::PingResult& result, bool is_json) {
+  const std::string text = is_json ? control::ping_json(result) : control::ping_text(result);
+  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!is_written) return fail("cannot write to the standard output");
+  return result.round_trips.empty() ? control::kExitFailed : control::kExitOk;
+}
+
+}  // namespace
+
+CLI::App* add_ping(CLI::App& app, PingArguments& into) {
+  auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
+  ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
+  ping->add_option("--interval", into.interval,
+                   "Print one every S seconds (default: one after the other)")
+      ->type_name("S");
+  ping->add_flag("-j,--json", into.json, "As JSON, one object at the end");
+  return ping;
+}
+
+int run_ping(const std::string& socket, const PingArguments& typed) {
+  const auto count = control::number_option("--count", typed.count, 1, control::kPingCountMax);
+  if (!count) return bad_usage(count.error().text());
+  const auto seconds = control::number_option(
+      "--interval", typed.interval.empty() ? "1" : typed.interval, 1, kIntervalMax);
+  if (!seconds) return bad_usage(seconds.error().text());
+  auto program = connect(socket);
+  if (!program) return fail(program.error().text());
+  if (!typed.interval.empty()) {
+    return print(spread(*program, *count, *seconds, typed.json), typed.json);
+  }
+  const auto result = round_trips(*program, *count);
+  return result ? print(*result, typed.json) : fail(result.error().text());
+}
+
+}  // namespace splitnic::tools
