@@ -133,7 +133,7 @@ void add_statuses(UnitGroup& group) {
   for (const auto status :
        {CfgStatus::kUnknown, CfgStatus::kBadSize, CfgStatus::kBadValue, CfgStatus::kNotPermitted,
         CfgStatus::kDeviceError, CfgStatus::kVersion}) {
-    add_reply(group, "refused_" + std::to_string(static_cast<unsigned>(status)), "P-ERR-3",
+    add_reply(group, "refused_" + std::to_string(static_cast<unsigned>(status)), "P-CFG-34,P-ERR-3",
               "INIT_NIC that is refused with status " + std::string(messaging::name(status)) +
                   " does not end the connection.",
               false,
@@ -179,13 +179,13 @@ void add_bad_cfg_replies(UnitGroup& group) {
               reply[3] = std::byte{2};
               u.send_message(reply);
             });
-  add_reply(group, "reply_no_protobuf", "P-LIM-1",
+  add_reply(group, "reply_no_protobuf", "P-CFG-34,P-LIM-1",
             "Data that is no Protobuf message does not end the connection.", false,
             [](Unit& u, const SeenRequest& request) {
               u.reply(request, CfgStatus::kOk, "\xFF\xFF\xFF\xFF\xFF");
             });
-  add_reply(group, "reply_empty", "P-LIM-1", "An empty reply to INIT_NIC changes nothing else.",
-            false,
+  add_reply(group, "reply_empty", "P-CFG-34,P-LIM-1",
+            "An empty reply to INIT_NIC changes nothing else.", false,
             [](Unit& u, const SeenRequest& request) { u.reply(request, CfgStatus::kOk, {}); });
   add_reply(group, "reply_mad_values", "P-LIM-1",
             "Values out of range in the reply to INIT_NIC do not end the connection.", false,
