@@ -30,9 +30,16 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
   session::SessionConfig config;
   config.private_key = *own;
   config.instance = instance_;
-  config.provider = session::best_aead_provider();
+  config.provider = options_.aead;
   config.stamp = [this] { return stamps_.next(); };
   config.may_be_at = may_be_at_;
+  if (on_second_) {
+    config.on_second_process = [this, &below](const session::Peer& peer,
+                                              const fabric::PeerAddress& from) {
+      const std::string at = peer.endpoint() ? below.name_of(*peer.endpoint()) : "";
+      on_second_(&peer, peer.keys().peer, at, below.name_of(from));
+    };
+  }
   if (key_log_) {
     config.log_key = [this](const session::KeyLogEntry& entry) { key_log_->add(entry); };
   }

@@ -47,6 +47,11 @@ class KeyedCarriers {
           may_be_at) {
     may_be_at_ = std::move(may_be_at);
   }
+  // A second process at `from` has the key of a peer that is at `at`. `who` is the same for one
+  // peer as long as it is allowed. For carriers that are added from now on.
+  using OnSecond = std::function<void(const void* who, const fabric::session::PublicKey& key,
+                                      const std::string& at, const std::string& from)>;
+  void set_on_second(OnSecond on_second) { on_second_ = std::move(on_second); }
   // Reads the key files and puts the keys on `below`, for these peers. With `endpoint`, every peer
   // is there and this side initiates. REQUIRES options.are_given().
   base::Result<KeyedCarrier> add(fabric::Underlay& below,
@@ -78,6 +83,7 @@ class KeyedCarriers {
   fabric::session::Secret psk_;  // all zero: none
   std::optional<KeyLogFile> key_log_;
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
+  OnSecond on_second_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
   std::vector<fabric::session::KeyedUnderlay*> listening_;
 };
