@@ -142,6 +142,7 @@ void add_pool(Snapshot& snapshot, PoolInfo pool) {
 std::string show_text(const Snapshot& snapshot) {
   std::string out = snapshot.role + " " + snapshot.name + ": " + snapshot.state + "\n";
   if (!snapshot.program.empty()) out += "runs " + snapshot.program + "\n";
+  if (!snapshot.aead.empty()) out += "links are keyed, by " + snapshot.aead + "\n";
   if (snapshot.manager) {
     out += "subnet manager: " + snapshot.manager->name + " (LID " +
            std::to_string(snapshot.manager->lid) + "), priority " +

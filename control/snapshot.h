@@ -86,6 +86,7 @@ struct Snapshot {
   std::string role;  // "host", "iou", "switch"
   std::string name;
   std::string program = {};              // name and version
+  std::string aead = {};                 // what encrypts the records of keyed links
   std::string state;                     // of the fabric: "connecting", "up", "down"
   std::vector<std::string> listen = {};  // where others attach
   std::vector<PeerInfo> peers;

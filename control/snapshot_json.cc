@@ -107,6 +107,7 @@ std::string show_json(const Snapshot& snapshot) {
                    {"pools", list_of(snapshot.pools)},       {"lan", list_of(snapshot.lan)},
                    {"channels", list_of(snapshot.channels)}, {"links", list_of(snapshot.links)}};
   if (!snapshot.program.empty()) all["program"] = json_string(snapshot.program);
+  if (!snapshot.aead.empty()) all["aead"] = json_string(snapshot.aead);
   if (snapshot.manager) {
     all["manager"] = {{"name", json_string(snapshot.manager->name)},
                       {"lid", snapshot.manager->lid},

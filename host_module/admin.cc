@@ -32,6 +32,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   s.role = "host";
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-host");
+  s.aead = options_.common.keys.aead_name();
   s.state = state();
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
     control::PeerInfo peer;

@@ -279,11 +279,12 @@ void HostWorker::warn_of_silence(std::size_t unit, const fabric::Link& link) con
   }
   if (common_.keys.are_given() && !keyed_.are_agreed(way.neighbour)) {
     const bool is_direct = !way.address_of;
-    base::log_warn(no_reply + ", still trying: is the " + (is_direct ? "I/O unit" : "switch") +
-                   " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
-                   "key, and does its " +
-                   (is_direct ? "--allow-key name our key" : "topology file have our key there") +
-                   "? It is silent to keys that are not known there");
+    base::log_warn(
+        no_reply + ", still trying: is the " + (is_direct ? "I/O unit" : "switch") +
+        " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
+        "key, and does its " +
+        (is_direct ? "--allow-key name our key" : "topology file have our key there") +
+        "? It is silent to keys that are not known there, and to a key that another machine uses");
     return;
   }
   base::log_warn(no_reply +

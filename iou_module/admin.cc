@@ -45,6 +45,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   s.role = "iou";
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-iou");
+  s.aead = options_.common.keys.aead_name();
   s.state = "connecting";
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (unit_ == nullptr) return s;

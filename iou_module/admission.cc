@@ -39,6 +39,10 @@ Admission::Admission(control::KeyedCarriers& keyed, base::Clock& clock,
     : keyed_(keyed), clock_(clock), known_(std::move(known)), on_rights_(std::move(on_rights)) {
   keyed_.set_may_be_at(
       [this](const PublicKey& key, const fabric::PeerAddress& at) { return may_be_at(key, at); });
+  keyed_.set_on_second([this](const void* who, const PublicKey& key, const std::string& at,
+                              const std::string& from) {
+    if (unit_ != nullptr) unit_->on_second_process(who, name_of(key), at, from);
+  });
 }
 
 base::Status Admission::allow_all(const std::vector<PublicKey>& of_options) {
@@ -213,6 +217,18 @@ HostId Admission::id_of(const fabric::Link& link) const {
 const KnownHost* Admission::known_of(const fabric::Link& link) const {
   const auto who = credential_of(link);
   return who ? known_->find(*who) : nullptr;
+}
+
+// In the list, else as it states, else the key.
+std::string Admission::name_of(const PublicKey& key) const {
+  const std::string text = fabric::session::base64_of(key.bytes);
+  if (const KnownHost* host = known_->find(key); host != nullptr && !host->rights.name.empty()) {
+    return host->rights.name;
+  }
+  for (const AttachedHost* host : unit_->hosts()) {
+    if (host->link().peer_key() == text) return host->name();
+  }
+  return "the host with the key " + text;
 }
 
 bool Admission::may_be_at(const PublicKey& key, const fabric::PeerAddress& at) const {

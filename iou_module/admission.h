@@ -75,6 +75,8 @@ class Admission final : public AdmissionRule, public RightsSource {
   std::optional<Credential> credential_of(const fabric::Link& link) const;
   // Null: it is not known.
   const KnownHost* known_of(const fabric::Link& link) const;
+  // REQUIRES attach().
+  std::string name_of(const fabric::session::PublicKey& key) const;
   bool may_be_at(const fabric::session::PublicKey& key, const fabric::PeerAddress& at) const;
   bool is_where_it_may_be(const KnownHost& host) const;
   void disconnect(const std::vector<const KnownHost*>& hosts, const std::string& why,

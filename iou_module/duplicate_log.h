@@ -15,7 +15,7 @@ class DuplicateLog {
   static constexpr base::Duration kAfter = std::chrono::seconds(1);
   static constexpr base::Duration kEvery = std::chrono::minutes(1);
   // Longer than a host waits between two attempts, also when some of them are lost.
-  static constexpr base::Duration kGapMax = std::chrono::seconds(2);
+  static constexpr base::Duration kGapMax = std::chrono::seconds(3);
 
   // A peer with the identity of `who`, which is attached, was refused, or `who` itself. Returns
   // true if that is to be logged. Entries are as many as links.

@@ -169,6 +169,15 @@ void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
                      "them another --name");
 }
 
+void Iou::on_second_process(const void* who, const std::string& name, const std::string& at,
+                            const std::string& from) {
+  if (config_.queue > 0 || !duplicates_.note(who, now_)) return;
+  base::log_warn({base::EventKind::kRefused, from},
+                 "a second host at " + from + " has the key of " + name + " at " + at +
+                     ": it is refused while the first is connected, but at one address they end "
+                     "the session of each other; make a key for each machine (splitnic keygen)");
+}
+
 // It gets no reply, so its own log has no reason.
 void Iou::on_foreign_partition(fabric::Link& link, fabric::PartitionKey key) {
   counters_.add(IouCounter::kRefusedPartition);

@@ -127,6 +127,11 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::size_t disconnect(const std::function<bool(const AttachedHost& host)>& which,
                          const std::string& why, base::Time now);
 
+  // A second process at `from` has the key of the host `name`, which is at `at`. `who` is the same
+  // for one key.
+  void on_second_process(const void* who, const std::string& name, const std::string& at,
+                         const std::string& from);
+
   const std::vector<std::unique_ptr<LanNic>>& nics() const { return nics_; }
   // Of all NICs; valid until the next iteration.
   std::vector<AttachedHost*> hosts() const;

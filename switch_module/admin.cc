@@ -26,6 +26,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   s.role = "switch";
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-switch");
+  s.aead = options_.common.keys.aead_name();
   s.state = "connecting";
   std::map<std::string, std::size_t, std::less<>> places;
   const auto add = [&](std::string_view name, std::uint64_t value) {

@@ -32,13 +32,20 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
   session::SessionConfig config;
   config.private_key = *own;
   config.instance = instance_;
-  config.provider = session::best_aead_provider();
+  config.provider = options_.aead;
   config.stamp = [this] { return stamps_.next(); };
   config.may_be_at = may_be_at_;
   if (!advice_.empty() && !endpoint) {
     config.on_unknown_key = [this, &below](const session::PublicKey& key,
                                            const fabric::PeerAddress& from) {
       report_unknown(key, below.name_of(from));
+    };
+  }
+  if (on_second_) {
+    config.on_second_process = [this, &below](const session::Peer& peer,
+                                              const fabric::PeerAddress& from) {
+      const std::string at = peer.endpoint() ? below.name_of(*peer.endpoint()) : "";
+      on_second_(&peer, peer.keys().peer, at, below.name_of(from));
     };
   }
   if (key_log_) {

@@ -50,6 +50,11 @@ class KeyedCarriers {
   }
   // Reports keys that are not known to a carrier that listens, with what to do about one. The same.
   void report_unknown_keys(std::string advice) { advice_ = std::move(advice); }
+  // A second process at `from` has the key of a peer that is at `at`. `who` is the same for one
+  // peer as long as it is allowed. For carriers that are added from now on.
+  using OnSecond = std::function<void(const void* who, const fabric::session::PublicKey& key,
+                                      const std::string& at, const std::string& from)>;
+  void set_on_second(OnSecond on_second) { on_second_ = std::move(on_second); }
   // Reads the key files and puts the keys on `below`, for these peers. With `endpoint`, every peer
   // is there and this side initiates. REQUIRES options.are_given().
   base::Result<KeyedCarrier> add(fabric::Underlay& below,
@@ -85,6 +90,7 @@ class KeyedCarriers {
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::string advice_;  // "": unknown keys are not reported
   UnknownKeys unknown_;
+  OnSecond on_second_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
   std::vector<fabric::session::KeyedUnderlay*> listening_;
 };

@@ -113,8 +113,7 @@ base::Result<KeyedCarrier> Worker::add_keys(fabric::Underlay& underlay,
   const bool is_first = keyed_.empty();
   auto keyed = keyed_.add(underlay, peers, endpoint);
   if (keyed && is_first && queue_ == 0) {
-    base::log_info("links are keyed, by " +
-                   std::string(name_of(fabric::session::best_aead_provider())) +
+    base::log_info("links are keyed, by " + std::string(name_of(common_.keys.aead)) +
                    "; the public key of this node is " + keyed->public_key);
     if (!common_.keys.key_log.empty()) {
       base::log_warn("--key-log: whoever reads " + common_.keys.key_log +

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares splitnic with other tunnels, in one topology and one run, in turn (A B A B). Asserts nothing. Root.
 #   tests/bench/compare.sh [OPTIONS]
-#     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-flood
+#     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-openssl
+#                        (without libipsec-mb) splitnic-keyed-flood
 #                        (under 100000 bad datagrams per second) splitnic-keyed-aside (these to a closed port) splitnic-pcap splitnic-keyed-pcap splitnic-shm
 #                        splitnic-busy (packet: and --busy-poll) direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard
 #                        socat veth (default: all)

@@ -3,9 +3,9 @@
 #   carrier_known NAME; carrier_tools NAME     is there one of that name; programs it needs
 #   carrier_up NAME; take_down                 makes nic0 and what stands behind it; takes all of it away again
 # Needs $bin. Without keys splitnic has its payload CRC on over UDP, as between two machines; splitnic-auto leaves it out. Those
-# named "keyed", "gcm" and wireguard encrypt. Each carrier finds lan0 with MTU 1500 and leaves it so.
+# named "keyed", "gcm" and wireguard encrypt; splitnic-keyed-openssl without libipsec-mb. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
-all_carriers=(splitnic-packet splitnic-auto splitnic-keyed splitnic-keyed-flood splitnic-keyed-aside splitnic-pcap splitnic-keyed-pcap
+all_carriers=(splitnic-packet splitnic-auto splitnic-keyed splitnic-keyed-openssl splitnic-keyed-flood splitnic-keyed-aside splitnic-pcap splitnic-keyed-pcap
   splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth)
 carrier_programs=(host iou tunnel_host tunnel_iou)
 
@@ -31,6 +31,7 @@ carrier_up() {
     splitnic-packet) up_plain packet udp://10.99.0.2:7471 --payload-crc on ;;
     splitnic-auto) up_plain packet udp://10.99.0.2:7471 --payload-crc auto ;;
     splitnic-keyed) up_keyed packet ;;
+    splitnic-keyed-openssl) up_keyed packet --aead openssl ;;
     splitnic-keyed-flood) up_keyed packet && start_flood ;;
     splitnic-keyed-aside) up_keyed packet && start_flood 9 ;;
     splitnic-pcap) up_plain pcap udp://10.99.0.2:7471 --payload-crc on ;;
@@ -66,12 +67,12 @@ up_plain() { # PORT FABRIC [OPTION...]
   up_splitnic "$1" "$2"
 }
 
-up_keyed() { # PORT
+up_keyed() { # PORT [OPTION...]
   local unit host
   rm -f "$work"/{unit,host}.key
   unit=$("$bin/splitnic" keygen --out "$work/unit.key") && host=$("$bin/splitnic" keygen --out "$work/host.key") || return 1
-  iou_common=(--key-file "$work/unit.key" --allow-key "$host")
-  host_common=(--key-file "$work/host.key" --peer "$unit")
+  iou_common=(--key-file "$work/unit.key" --allow-key "$host" "${@:2}")
+  host_common=(--key-file "$work/host.key" --peer "$unit" "${@:2}")
   up_splitnic "$1" udp://10.99.0.2:7471
 }
 

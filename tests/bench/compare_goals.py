@@ -45,6 +45,7 @@ GOALS = [
     Goal("V6", "ping to a sleeping pair", "ping_us", "splitnic-packet", ("vxlan",), 6, 4, True, "ping"),
     *of_tcp("V13", "splitnic-packet", ("vxlan",), {1: (1.5, 1.25), 4: (2.2, 1.8)}, "cpu", True),
     *of_tcp("K1", "splitnic-keyed", ("splitnic-packet",), {1: (0.93, 1.0), 4: (None, None)}),
+    *of_tcp("K1", "splitnic-keyed-openssl", ("splitnic-packet",), {1: (0.5, 0.6)}),
     *of_tcp("K2", "splitnic-keyed", ("openvpn-gcm",), {1: (10, 13)}),
     *of_tcp("K2", "splitnic-keyed", ("wireguard",), {1: (12, 20)}),
     Goal("K3", "TCP round trip of 64 bytes", "rtt_p50_us", "splitnic-keyed", ("splitnic-packet",), 1.05, 1.0, True, "rtt"),

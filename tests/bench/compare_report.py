@@ -15,6 +15,7 @@ TITLES = {
     "splitnic-packet": "splitnic, `packet:` port",
     "splitnic-auto": "splitnic, `packet:` port, no payload CRC (`--payload-crc auto`)",
     "splitnic-keyed": "splitnic keyed, `packet:` port",
+    "splitnic-keyed-openssl": "the same, encrypted by OpenSSL in place of libipsec-mb",
     "splitnic-keyed-flood": "the same, 100000 bad datagrams per second from strangers",
     "splitnic-keyed-aside": "the same, as many datagrams to a closed port of that machine",
     "splitnic-pcap": "splitnic, `pcap:` port",

@@ -27,6 +27,25 @@ check_copy() {
   within "the copy is admitted" 10000 is_up host2
 }
 
+# The same with keys: two machines with one key file. The unit distinguishes them by their addresses.
+check_copy_of_the_key() {
+  keyed
+  bring_up
+  make_second
+  start_second --key-file "$work/host.key" --peer "$(public unit)"
+  ping_all "$ns_host" 10.77.0.2 120 0.05
+  within "the unit names both" 10000 log_has iou "a second host at 10.98.0.1:[0-9]* has the key of hosta at 10.99.0.1:"
+  within "the copy has a reason" 10000 log_has host2 "a key that another machine uses"
+  is_up host || fail "the host that was first is not up"
+  is_up host2 && fail "the copy is up"
+  equal "connections of the host that was first" "$(counter host host.pair.ups)" 1
+  equal "new keys of the host" "$(counters "host" session.established session.rekeyed)" "$(queues_of host) 0"
+  counts iou session.rx.drop.second 4 || fail "the refusals are not counted"
+  [ "$(grep -c "a second host" "$work/iou.log")" = 1 ] || fail "not one line: $(grep "a second host" "$work/iou.log")"
+  stop host KILL
+  within "the copy is admitted when the host is silent" 10000 is_up host2
+}
+
 # Started again under the same name, from another port: the process before it is known to be dead soon.
 check_restart() {
   plain

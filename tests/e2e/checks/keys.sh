@@ -62,6 +62,28 @@ check_keyed() {
 
 check_two_queues() { check_keyed 2 short; }
 
+# Each end has another library: the bytes are the same.
+check_libraries() {
+  keyed
+  host_options=(--aead openssl)
+  bring_up
+  ping_all "$ns_host" 10.77.0.2 20
+  ask host show | has '^links are keyed, by OpenSSL$' || fail "show: $(ask host show)"
+  grep -q "links are keyed, by OpenSSL;" "$work/host.log" || fail "the log: $(cat "$work/host.log")"
+  local other
+  other=$(ask iou show --json | "$python" -c 'import json, sys; print(json.load(sys.stdin)["aead"])')
+  echo "host OpenSSL, unit $other"
+  # The other way round, where there are two.
+  [ "$other" != OpenSSL ] || return 0
+  stop host TERM && stop iou TERM || fail "they do not stop"
+  iou_options=(--aead openssl) host_options=(--aead ipsec-mb)
+  start_iou
+  start_host
+  nic_up
+  ping_all "$ns_host" 10.77.0.2 20
+  ask host show --json | has '"aead":"libipsec-mb"' || fail "show: $(ask host show --json)"
+}
+
 check_with_psk() {
   keyed
   make_keys psk
