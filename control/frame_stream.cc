@@ -1,6 +1,7 @@
 #include "control/frame_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/bytes.h"
 #include "control/admin.h"

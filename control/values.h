@@ -44,7 +44,7 @@ base::Result<Endpoint> parse_unit_endpoint(const std::string& text);
 
 // A peer: at an endpoint, or the node of this name behind the port of a switch there:
 // udp://NODE:1?via=SWITCH:PORT, shm://NODE?via=NAME, by port 1 of the node, which has no other.
-// What parse_unit_endpoint() lets out may be left out, and so may ":1".
+// The scheme and ":1" may be left out, and the port of SWITCH as in parse_unit_endpoint().
 struct PeerPlace {
   Endpoint at;
   std::string node;          // "": there is no switch between

@@ -1,4 +1,4 @@
-// What a running program knows that keeps it from working: its state and its counters.
+// The checks of `splitnic doctor` of running programs: their state and their counters.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>

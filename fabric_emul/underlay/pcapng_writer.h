@@ -27,7 +27,7 @@ enum class CaptureCounter : std::uint8_t { kDatagrams, kBytes, kLost, kCount_ };
 
 class PcapngWriter {
  public:
-  // What an interface carries, and how much of a packet the file has at most.
+  // The kind of packets of an interface, and how much of each the file has at most.
   struct Medium {
     std::uint16_t link_type;
     std::uint32_t snap_length;

@@ -185,7 +185,7 @@ TEST_F(CaptureSocketTest, B_16_a_capture_ends_with_its_client_and_there_is_one_a
   EXPECT_EQ(third->interfaces, "nic0\n");
 }
 
-TEST_F(CaptureSocketTest, B_16_a_client_that_does_not_read_costs_only_frames_of_its_own) {
+TEST_F(CaptureSocketTest, B_16_a_client_that_does_not_read_loses_only_copies) {
   Request request;
   request.command = Command::kCapture;
   request.count = lan::FrameCopies::kSnapMax;
