@@ -60,6 +60,14 @@ TEST(SnapshotTest, S001_49_versions_of_both_ends) {
   EXPECT_NE(show_text(s).find("splitnic-host 0.2.0\n"), std::string::npos) << show_text(s);
 }
 
+TEST(SnapshotTest, what_encrypts_records_is_shown_with_keys) {
+  Snapshot s = example();
+  EXPECT_EQ(show_text(s).find("keyed"), std::string::npos);
+  s.aead = "OpenSSL";
+  EXPECT_NE(show_json(s).find(R"("aead":"OpenSSL")"), std::string::npos);
+  EXPECT_NE(show_text(s).find("links are keyed, by OpenSSL\n"), std::string::npos) << show_text(s);
+}
+
 TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
   Snapshot s = example();
   s.pools[0].queue = 1;

@@ -177,11 +177,28 @@ TEST(HostOptionsTest, with_keys_any_address) {
   std::vector<std::string> with_psk = keyed;
   with_psk.insert(with_psk.end(), {"--psk-file", "p"});
   EXPECT_EQ(parse_all(with_psk).options->common.keys.psk_file, "p");
+  EXPECT_EQ(keys.aead, fabric::session::best_aead_provider());
+  const auto with_aead = [&](const std::string& name) {
+    std::vector<std::string> typed = keyed;
+    typed.insert(typed.end(), {"--aead", name});
+    return parse_all(typed);
+  };
+  EXPECT_EQ(with_aead("auto").options->common.keys.aead, keys.aead);
+  EXPECT_EQ(with_aead("openssl").options->common.keys.aead_name(), "OpenSSL");
+  const auto ipsec_mb = with_aead("ipsec-mb");
+  if (fabric::session::make_aead(fabric::session::AeadProvider::kIpsecMb) != nullptr) {
+    EXPECT_EQ(ipsec_mb.options->common.keys.aead_name(), "libipsec-mb");
+  } else {
+    expect_refused(ipsec_mb, 2, "--aead ipsec-mb");
+  }
+  expect_refused(with_aead("rot13"), 2, "none of auto, ipsec-mb and openssl");
 
   const std::string far = "udp://192.0.2.7:7471";
   expect_refused(parse_all({"--connect", far, "--key-file", "k"}), 2, "--peer is missing");
   expect_refused(parse_all({"--connect", far, "--peer", kKey}), 2, "--key-file is missing");
   expect_refused(parse_all({"--connect", far, "--psk-file", "p"}), 2, "--key-file is missing");
+  expect_refused(parse_all({"--connect", far, "--insecure-lab", "--aead", "openssl"}), 2,
+                 "--aead: --key-file is missing");
   expect_refused(parse_all({"--connect", far, "--key-file", "k", "--peer", "abc"}), 2,
                  "--peer: 'abc' is not a public key");
   expect_refused(parse_all({"--connect", "shm://x", "--key-file", "k", "--peer", kKey}), 2,
@@ -227,7 +244,8 @@ TEST(HostOptionsTest, help_and_version) {
         "--busy-poll",    "--mtu",          "--name",      "--insecure-lab", "--send-threshold",
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
-        "--peer",         "--failback",     "--netns",     "--tap-adopt",    "--tap-fd"}) {
+        "--aead",         "--peer",         "--failback",  "--netns",        "--tap-adopt",
+        "--tap-fd"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
