@@ -54,25 +54,25 @@ std::string permit_ports(const std::string& address) {
          "/udp; firewall-cmd --add-port=" + from + "/udp";
 }
 
+Finding examine_unit_of(const std::string& name, const json::object& peer) {
+  const std::string address = text_of(peer, "address");
+  const std::string state = text_of(peer, "state");
+  const std::string error = text_of(peer, "last_error");
+  const std::string what = name + ": the I/O unit " + address + " is " + state;
+  if (state == "up" || state == "standby") return {"unit", true, what};
+  if (!peer.contains("last_heard_milliseconds") && error.empty()) {
+    return {"unit", false, what + ": nothing was ever heard from it: " + permit_ports(address)};
+  }
+  return {"unit", false,
+          what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
+              ": look at its log, and at the way to it (splitnic doctor " + address + ")"};
+}
+
 // One line for each I/O unit that a host has.
 void examine_units(const std::string& name, const json::object& shown, std::vector<Finding>& out) {
   for (const json::value& entry : list_of(shown, "peers")) {
-    const json::object* const peer = entry.if_object();
-    if (peer == nullptr) continue;
-    const std::string address = text_of(*peer, "address");
-    const std::string state = text_of(*peer, "state");
-    const std::string error = text_of(*peer, "last_error");
-    const std::string what = name + ": the I/O unit " + address + " is " + state;
-    if (state == "up" || state == "standby") {
-      out.push_back({"unit", true, what});
-    } else if (peer->contains("last_heard_milliseconds") || !error.empty()) {
-      out.push_back({"unit", false,
-                     what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
-                         ": look at its log, and at the way to it (splitnic doctor " + address +
-                         ")"});
-    } else {
-      out.push_back(
-          {"unit", false, what + ": nothing was ever heard from it: " + permit_ports(address)});
+    if (const json::object* const peer = entry.if_object()) {
+      out.push_back(examine_unit_of(name, *peer));
     }
   }
 }
@@ -81,6 +81,10 @@ void examine_units(const std::string& name, const json::object& shown, std::vect
 bool is_of_first_queue(const json::object& link) {
   const json::value* const queue = link.if_contains("queue");
   return queue == nullptr || *queue == 0;
+}
+
+std::string path_text(const std::string& name, const std::string& bytes, const json::object& link) {
+  return name + ": cells of " + bytes + " bytes pass to " + text_of(link, "address");
 }
 
 // The paths as the probes of the program have found them.
@@ -93,9 +97,7 @@ void examine_paths(const std::string& name, const json::object& shown, bool is_n
     if (link == nullptr || !is_of_first_queue(*link) || text_of(*link, "state") != "UP") continue;
     const json::value* const bytes = link->if_contains("cell_bytes");
     if (bytes == nullptr) continue;
-    out.push_back({"path", true,
-                   name + ": cells of " + json::serialize(*bytes) + " bytes pass to " +
-                       text_of(*link, "address") + advice});
+    out.push_back({"path", true, path_text(name, json::serialize(*bytes), *link) + advice});
   }
 }
 
@@ -103,9 +105,10 @@ void examine_paths(const std::string& name, const json::object& shown, bool is_n
 void examine_lan(const std::string& name, const std::map<std::string, std::uint64_t>& counters,
                  std::vector<Finding>& out) {
   std::uint64_t sent = 0;
-  for (const char* kind : {"unicast", "multicast", "broadcast"}) {
-    const auto found = counters.find(std::string("iou.from_host.") + kind + ":");
-    if (found != counters.end()) sent += found->second;
+  for (const char* counter :
+       {"iou.from_host.unicast:", "iou.from_host.multicast:", "iou.from_host.broadcast:"}) {
+    const auto one = counters.find(counter);
+    if (one != counters.end()) sent += one->second;
   }
   const auto found = counters.find("iou.to_host.unicast:");
   if (found == counters.end() || sent < kFramesToBeSure) return;
