@@ -1,10 +1,12 @@
-// What a CONNECT_REQ may ask for, and what it does not decide: flags and numbers of queue pairs,
-// partitions, several queues. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
+// Fields of a CONNECT_REQ that decide something or nothing: flags and numbers of queue pairs,
+// numbers of NICs and queues, partitions. docs/protocol/mgmt.md,
+// docs/protocol/channels.md#capabilities
 #include <algorithm>
 
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/cases/connect_parts.h"
+#include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -58,7 +60,7 @@ void add_pairs(Group& group) {
               h.send_cell(two);
               h.await_reply(second);
             });
-  group.add("numbers_wrap", "P-GEN-5", "PSN and LCN go on from 0 behind their last values.",
+  group.add("numbers_wrap", "P-GEN-5", "PSN and LCN continue with 0 behind their last values.",
             [](Host& h) {
               const bool is_up = connect_changed(h, [](Host& host, Mgmt& m, Capabilities&) {
                 m.pairs[0].start_psn = host.channel(0).psn = fabric::Psn(0xFFFFFE);

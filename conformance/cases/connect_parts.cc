@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "messaging/connect.pb.h"
+
 namespace splitnic::conformance {
 
 using fabric::Mgmt;

@@ -7,7 +7,10 @@
 #include <string>
 
 #include "conformance/cases/parts.h"
-#include "messaging/connect.pb.h"
+
+namespace splitnic::messaging::connect {
+class Capabilities;
+}
 
 namespace splitnic::conformance {
 

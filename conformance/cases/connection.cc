@@ -4,6 +4,7 @@
 #include "conformance/case.h"
 #include "conformance/cases/connect_parts.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
+#include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
 namespace {

@@ -85,6 +85,9 @@ void add_hellos(UnitGroup& group) {
         u.expect(wait >= 2 * kHelloRetryMin, "more time before a later HELLO");
         expect_link(u);
       });
+}
+
+void add_identity(UnitGroup& group) {
   group.add("instance_stays", "P-INIT-4", "The instance stays as long as the host lives.",
             [](Unit& u) {
               if (!u.await_link()) return;
@@ -260,6 +263,7 @@ void add_link_ends(UnitGroup& group) {
 std::vector<Case> host_link_cases() {
   UnitGroup group("link");
   add_hellos(group);
+  add_identity(group);
   add_bad_readies(group);
   add_refusals(group);
   add_probes(group);

@@ -111,6 +111,10 @@ void add_more_pools(SharedGroup& group) {
                      b.expect_serving("a target that has taken the pool");
                      expect_frame_in(a, b, another_pool(5));
                    });
+}
+
+// Records that are good and records that are not.
+void add_records(SharedGroup& group) {
   group.add_of_two("any_context", "P-POOL-4", "A pool may have any context.", [](End& a, End& b) {
     if (!attach_both(a, b)) return;
     PoolRecord pool = another_pool(5);
@@ -133,6 +137,9 @@ void add_more_pools(SharedGroup& group) {
                      b.expect_serving("a connection that survives one error");
                      b.expect(b.waiting(EventKind::kWrite) == 0, "no write into either pool");
                    });
+}
+
+void add_bad_pools(SharedGroup& group) {
   add_bad_pool(group, "no_elements", "0 elements", [](PoolRecord& p) { p.elements = 0; });
   add_bad_pool(group, "no_size", "elements of 0 bytes", [](PoolRecord& p) { p.element_bytes = 0; });
   add_bad_pool(group, "too_large", "more than 2^48 bytes",
@@ -336,6 +343,8 @@ std::vector<Case> pool_cases() {
   SharedGroup group("pool");
   add_advertised(group);
   add_more_pools(group);
+  add_records(group);
+  add_bad_pools(group);
   add_get_limit(group);
   add_updates(group);
   add_flushes(group);

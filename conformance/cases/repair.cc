@@ -19,7 +19,8 @@ constexpr base::Duration kMoment = 1ms;     // between two looks
 constexpr base::Duration kLongWait = 3s;    // more than any time-out
 constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
 constexpr int kLateAcks = 40;
-constexpr base::Duration kTellApart = 60ms;  // a time-out that a repair at once is not mistaken for
+constexpr base::Duration kTimeOutMin =
+    60ms;  // a time-out that a repair at once is not mistaken for
 
 // Until cells of channel 0 have come, and then no more of them for a while.
 void await_burst(End& h) {
@@ -128,7 +129,7 @@ void add_lost(SharedGroup& group) {
                   if (!h.attach()) return;
                   const auto time_out = lengthen_time_out(h);
                   if (!time_out) return;
-                  if (*time_out < kTellApart)
+                  if (*time_out < kTimeOutMin)
                     return h.outcome().skip("the target repeats cells too soon");
                   // A machine that is busy may need more than one.
                   bool is_soon = false;

@@ -76,7 +76,7 @@ class Clauses(unittest.TestCase):
             (self.tree / name).mkdir(parents=True)
         shutil.copy(ROOT / SCRIPT, self.tree / SCRIPT)
         (self.tree / "docs/page").touch()
-        (self.tree / "docs/protocol/page.md").write_text(PAGE)
+        (self.tree / "docs/protocol" / "page.md").write_text(PAGE)
         (self.tree / "build/check/CTestTestfile.cmake").write_text('add_test("Cells.first" "/bin/true")\n')
 
     def run_with(self, cases, reasons="", *options):
