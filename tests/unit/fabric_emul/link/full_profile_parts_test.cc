@@ -50,7 +50,7 @@ TEST(RetrySenderTest, S000_44_an_ack_of_a_flit_never_sent_acknowledges_nothing) 
 }
 
 // What a peer that waits for a processor did not acknowledge yet is not sent again and again.
-TEST(RetrySenderTest, P_LINK_27_a_second_time_out_in_a_row_repeats_the_oldest_flit_only) {
+TEST(RetrySenderTest, S000_44_P_LINK_27_a_second_time_out_repeats_the_oldest_flit_only) {
   RetrySender sender(64, 128, 1ms, 1ms, 900);
   sender.start(Lsn(1));
   base::Time now{};

@@ -74,7 +74,7 @@ TEST_F(CfgExchangeTest, S001_24_replies_that_wait_are_bounded) {
   EXPECT_TRUE(server.on_refused({TransactionContext(1), CfgCode::kEcho, CfgStatus::kBadSize}));
 }
 
-TEST_F(CfgExchangeTest, P_CFG_3_a_request_that_cannot_be_read_changes_no_reply_that_is_kept) {
+TEST_F(CfgExchangeTest, S001_24_P_CFG_3_a_request_that_cannot_be_read_changes_no_kept_reply) {
   ASSERT_TRUE(client.request(CfgCode::kEcho, "data", {}));
   const Message request = next(client);
   ASSERT_TRUE(serve(request));
