@@ -265,7 +265,7 @@ void add_capabilities(Group& group) {
                         "a MSG_MAX of " + std::to_string(bytes), refused,
                         [bytes](Host&, Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
   }
-  add_refused_request(group, "nic_unknown", "P-CH-15,P-CM-14",
+  add_refused_request(group, "nic_unknown", "P-CH-15",
                       "the number of a NIC that does not exist", refused,
                       [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
   add_refused_request(group, "queue_without_first", "P-CH-14",

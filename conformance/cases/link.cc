@@ -68,7 +68,7 @@ void add_handshake(Group& group) {
   group.add("proof_gets_ready", "P-INIT-8",
             "The step that echoes the token gets READY, with the link addresses of both ends.",
             [](Host& h) { h.link(); });
-  group.add("terms_of_ready", "P-INIT-9,P-INIT-21",
+  group.add("terms_of_ready", "P-INIT-9",
             "READY has the profile of the link and a usable MCP.", [](Host& h) {
               if (!h.link()) return;
               const auto ready = hello(h);
@@ -285,7 +285,7 @@ void add_life(Group& group) {
             [](Host& h) {
               if (h.link()) expect_probe_reply(h);
             });
-  group.add("long_probe_short_reply", "P-INIT-31,P-INIT-32", "The reply to a long probe is short.",
+  group.add("long_probe_short_reply", "P-INIT-31", "The reply to a long probe is short.",
             [](Host& h) {
               if (!h.link()) return;
               const Init probe = h.init(InitStep::kProbe);

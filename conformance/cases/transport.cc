@@ -44,7 +44,7 @@ void add_refused(SharedGroup& group, const std::string& name, const std::string&
 
 void add_acks(SharedGroup& group) {
   group.add(
-      "ack", "P-RC-5,P-ACK-1,P-ACK-2,P-ACK-3", "A cell with flag A gets an ACK of its PSN and LCN.",
+      "ack", "P-RC-5,P-ACK-1,P-ACK-2", "A cell with flag A gets an ACK of its PSN and LCN.",
       [](End& h) {
         if (!h.attach()) return;
         const fabric::Psn psn = h.channel(0).psn;
@@ -106,7 +106,7 @@ void add_gaps(SharedGroup& group) {
         h.await_reply(second);
       });
   early.level = Level::kShould;
-  group.add("bitmap", "P-ACK-4", "The bitmap has a bit for each cell behind the gap that arrived.",
+  group.add("bitmap", "P-ACK-3,P-ACK-4", "The bitmap has a bit for each cell behind the gap that arrived.",
             [](End& h) {
               if (!h.attach()) return;
               std::vector<ByteVector> cells;

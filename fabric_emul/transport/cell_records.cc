@@ -104,12 +104,14 @@ std::uint64_t CellRecords::detect_losses(std::size_t upto) {
 
 void CellRecords::lose_oldest() {
   if (ring_.empty()) return;
-  if (ring_[0].state == State::kAcked) {
-    for (std::size_t i = 1; i < ring_.size(); ++i) {
-      if (ring_[i].state == State::kAcked) mark_lost(i);
-    }
-  }
+  if (ring_[0].state == State::kAcked) lose_reported();
   mark_lost(0);
+}
+
+void CellRecords::lose_reported() {
+  for (std::size_t i = 0; i < ring_.size(); ++i) {
+    if (ring_[i].state == State::kAcked) mark_lost(i);
+  }
 }
 
 void CellRecords::lose_some(std::size_t count) {

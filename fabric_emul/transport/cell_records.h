@@ -90,6 +90,8 @@ class CellRecords {
   // Marks the oldest cell as lost. If the peer reported it as arrived and has dropped it since
   // (RNR, refused packet CRC), no other report on a later cell is valid either.
   void lose_oldest();
+  // Marks as lost what the peer has reported as arrived: it may have dropped that (RNR).
+  void lose_reported();
   // Marks the next `count` cells in flight behind the oldest as lost.
   void lose_some(std::size_t count);
 

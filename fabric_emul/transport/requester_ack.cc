@@ -87,6 +87,7 @@ void Requester::on_rnr(const AckExt& ack, base::Time now) {
   credits_.update(ack.receive_credits);
   timer_.on_progress(now);  // the peer is alive
   if (context_.attr.selective_repeat) {
+    records_.lose_reported();
     records_.lose_oldest();
     timer_.postpone(rnr_.until() + congestion_.rto());
   } else {
