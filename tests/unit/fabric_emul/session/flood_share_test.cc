@@ -13,7 +13,7 @@ namespace {
 // HMAC of 1.3 us; a cookie is two more and a record. What a record costs with all that is behind it
 // does not change the share.
 constexpr base::Duration kAgreement = 200us;
-constexpr base::Duration kCookie = 5us;
+constexpr base::Duration kCookieCost = 5us;
 constexpr base::Duration kDropped = 1500ns;
 constexpr base::Duration kRecord = 10us;
 
@@ -74,7 +74,7 @@ class FloodShareTest : public testing::Test {
     if (agreements() > agreed) {
       world_.clock.advance(kAgreement);
     } else if (count(SessionCounter::kTxCookie) > cookies) {
-      world_.clock.advance(kCookie);
+      world_.clock.advance(kCookieCost);
     } else {
       world_.clock.advance(count(SessionCounter::kRxRecord) > records ? kRecord : kDropped);
     }
