@@ -22,18 +22,9 @@ constexpr std::size_t kRecordAt = messaging::kHeaderBytes;
 constexpr std::size_t kRecordBytes = 32;
 constexpr std::size_t kStatusAt = 16;
 
-Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
-              std::function<Rule()> make) {
-  return {.name = name, .what = what, .noticed_by = noticed_by, .make = std::move(make)};
-}
 Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
                   To direction, Function function, const ChangeMessage& change) {
   return of_unit(name, what, noticed_by, [=] { return message_rule(direction, function, change); });
-}
-Rule both(Rule first, Rule second) {
-  return [first = std::move(first), second = std::move(second)](To to, RelayBytes& datagram) {
-    return first(to, datagram) && second(to, datagram);
-  };
 }
 std::uint32_t word(base::Bytes message, std::size_t at) {
   return at + 4 <= message.size() ? base::load_be<std::uint32_t>(&message[at]) : 0;
@@ -165,7 +156,7 @@ Fault of_request(const std::string& name, const std::string& what, const std::st
   });
 }
 
-void add_requests(std::vector<Fault>& all) {
+void add_connect_requests(std::vector<Fault>& all) {
   all.push_back(behind_request(
       "idata_of_flag", "the flag of CONNECT_REQ decides the form of idata", "cm.idata_flag",
       [](const Mgmt& m) { return (m.pairs[0].flags & fabric::kPairIdataFormB) != 0; },
@@ -208,7 +199,7 @@ std::vector<Fault> agreement_faults() {
   add_pools(all);
   add_flushes(all);
   add_replies(all);
-  add_requests(all);
+  add_connect_requests(all);
   return all;
 }
 

@@ -112,6 +112,17 @@ Rule message_rule(To direction, messaging::Function function, ChangeMessage chan
   });
 }
 
+Rule both(Rule first, Rule second) {
+  return [first = std::move(first), second = std::move(second)](To to, RelayBytes& datagram) {
+    return first(to, datagram) && second(to, datagram);
+  };
+}
+
+Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
+              std::function<Rule()> make) {
+  return {.name = name, .what = what, .noticed_by = noticed_by, .make = std::move(make)};
+}
+
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
   for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults,

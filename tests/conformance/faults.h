@@ -58,5 +58,10 @@ Rule mgmt_rule(To direction, ChangeMgmt change);
 // Of messages in one cell on channel 0.
 using ChangeMessage = std::function<bool(base::MutableBytes message)>;
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change);
+// Passes on what both pass on; the second sees what the first has changed.
+Rule both(Rule first, Rule second);
+// Of an I/O unit, with a new rule for each run.
+Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
+              std::function<Rule()> make);
 
 }  // namespace splitnic::conformance

@@ -19,18 +19,9 @@ using fabric::Op;
 constexpr std::size_t kCsnAt = 20;
 constexpr std::size_t kPartitionAt = 24;
 
-Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
-              std::function<Rule()> make) {
-  return {.name = name, .what = what, .noticed_by = noticed_by, .make = std::move(make)};
-}
 Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
                To direction, const ChangeCell& change) {
   return of_unit(name, what, noticed_by, [=] { return cell_rule(direction, change); });
-}
-Rule both(Rule first, Rule second) {
-  return [first = std::move(first), second = std::move(second)](To to, RelayBytes& datagram) {
-    return first(to, datagram) && second(to, datagram);
-  };
 }
 
 // ACKs of the suite, as the target sees them.
