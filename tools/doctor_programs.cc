@@ -60,8 +60,10 @@ Finding examine_unit_of(const std::string& name, const json::object& peer) {
   const std::string error = text_of(peer, "last_error");
   const std::string what = name + ": the I/O unit " + address + " is " + state;
   if (state == "up" || state == "standby") return {"unit", true, what};
-  if (!peer.contains("last_heard_milliseconds") && error.empty()) {
-    return {"unit", false, what + ": nothing was ever heard from it: " + permit_ports(address)};
+  if (!peer.contains("last_heard_milliseconds")) {
+    const std::string cause = error.empty() ? "" : error + ", ";
+    return {"unit", false,
+            what + ": " + cause + "nothing was ever heard from it: " + permit_ports(address)};
   }
   return {"unit", false,
           what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
