@@ -22,13 +22,6 @@ using fabric::MgmtKind;
 using fabric::Op;
 using messaging::Function;
 
-// Both rules, one behind the other.
-Rule both(Rule first, Rule second) {
-  return [first = std::move(first), second = std::move(second)](To to, RelayBytes& datagram) {
-    return first(to, datagram) && second(to, datagram);
-  };
-}
-
 // Not 0 where the message is cut off before.
 std::uint32_t word_of(base::Bytes message, std::size_t number) {
   if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
