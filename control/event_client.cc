@@ -20,8 +20,9 @@ base::Result<std::unique_ptr<EventClient>> EventClient::open(boost::asio::io_con
        .on_message =
            [on_events = std::move(handlers.on_events)](const std::string& bytes) {
              auto events = decode_events(bytes);
-             if (events) on_events(*std::move(events));
-             return events.has_value();
+             if (!events) return false;
+             on_events(*std::move(events));
+             return true;
            },
        .on_end = std::move(handlers.on_end)});
   if (!stream) return stream.error();
