@@ -265,9 +265,8 @@ void add_capabilities(Group& group) {
                         "a MSG_MAX of " + std::to_string(bytes), refused,
                         [bytes](Host&, Mgmt&, Capabilities& c) { c.set_msg_max(0, bytes); });
   }
-  add_refused_request(group, "nic_unknown", "P-CH-15",
-                      "the number of a NIC that does not exist", refused,
-                      [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
+  add_refused_request(group, "nic_unknown", "P-CH-15", "the number of a NIC that does not exist",
+                      refused, [](Host&, Mgmt&, Capabilities& c) { c.set_nic(99); });
   add_refused_request(group, "queue_without_first", "P-CH-14",
                       "an additional queue of no connection", refused,
                       [](Host&, Mgmt&, Capabilities& c) {

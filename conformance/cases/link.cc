@@ -68,8 +68,8 @@ void add_handshake(Group& group) {
   group.add("proof_gets_ready", "P-INIT-8",
             "The step that echoes the token gets READY, with the link addresses of both ends.",
             [](Host& h) { h.link(); });
-  group.add("terms_of_ready", "P-INIT-9",
-            "READY has the profile of the link and a usable MCP.", [](Host& h) {
+  group.add("terms_of_ready", "P-INIT-9", "READY has the profile of the link and a usable MCP.",
+            [](Host& h) {
               if (!h.link()) return;
               const auto ready = hello(h);
               if (!ready) return;

@@ -106,8 +106,8 @@ void add_gaps(SharedGroup& group) {
         h.await_reply(second);
       });
   early.level = Level::kShould;
-  group.add("bitmap", "P-ACK-3,P-ACK-4", "The bitmap has a bit for each cell behind the gap that arrived.",
-            [](End& h) {
+  group.add("bitmap", "P-ACK-3,P-ACK-4",
+            "The bitmap has a bit for each cell behind the gap that arrived.", [](End& h) {
               if (!h.attach()) return;
               std::vector<ByteVector> cells;
               std::vector<messaging::TransactionContext> contexts;

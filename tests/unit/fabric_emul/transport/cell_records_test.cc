@@ -121,7 +121,8 @@ TEST(CellRecordsTest, a_peer_that_drops_the_oldest_has_dropped_all_reported_cell
   EXPECT_EQ(s.records.lost_count(), 2U);
 }
 
-// The oldest was lost, those behind it were reported, and the oldest is refused when it comes [P-RC-16].
+// The oldest was lost, those behind it were reported, and the oldest is refused when it comes
+// [P-RC-16].
 TEST(CellRecordsTest, T_17_a_peer_that_refuses_the_oldest_may_have_dropped_all_reported_cells) {
   Sent s(4);
   s.records.acknowledge_bitmap(s.bitmap(0x60000000), at(9), s.timer);  // the last two
