@@ -46,7 +46,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kTopology:
       return reply(topology(request.what));
     case Command::kCapture:
-      return capture(request, std::move(reply));
+      return capture(request, reply);
     case Command::kMonitor:  // these are of the control socket's server
     case Command::kEndCapture:
       return reply({ReplyStatus::kBadRequest, "monitor and capture need a client that stays"});
@@ -239,7 +239,7 @@ Reply Admin::topology(const std::string& form) const {
 }
 
 // The control socket's server has made the capture, and sends its frames once there is a reply.
-void Admin::capture(const Request& request, ReplyFunction reply) {
+void Admin::capture(const Request& request, const ReplyFunction& reply) {
   if (request.frames == nullptr) {
     return reply({ReplyStatus::kBadRequest, "capture needs a client that stays"});
   }

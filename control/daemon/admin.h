@@ -127,7 +127,7 @@ class Admin {
   static Snapshot merged(Collection& from);
   static void finish(Collection& from);
   Reply topology(const std::string& form) const;
-  void capture(const Request& request, ReplyFunction reply);
+  void capture(const Request& request, const ReplyFunction& reply);
   void flush(const std::string& request, ReplyFunction reply);
   Reply flush_here(const FlushRequest& request);
   Reply set_all(const std::string& what, const std::string& value);
