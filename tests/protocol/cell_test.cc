@@ -390,7 +390,6 @@ TEST(CellsTest, T_19_nothing_is_placed_behind_the_bad_cell) {
                           [](std::byte b) { return b == std::byte{0}; }));
 }
 
-// shm profile: the cell CRC covers headers only, through every kind of cell.
 TEST(CellsTest, S001_35_the_shm_profile_carries_everything) {
   PairOptions options;
   options.crc_head_only = true;

@@ -42,7 +42,7 @@ TEST(EarlyCellsTest, X_40_early_cells_are_kept_up_to_three_windows) {
   EXPECT_EQ(pair.a().qp(qp.a).state(), QpState::kRts);
 }
 
-// A Send is early and named in a bitmap, because the write before it was lost. When its turn comes
+// A Send is early and named in a bitmap, because the write before it was lost. When it is the next
 // no receive is posted.
 void expect_early_send_is_repeated(bool loses_nak) {
   AdapterPair pair;
@@ -69,7 +69,7 @@ void expect_early_send_is_repeated(bool loses_nak) {
   EXPECT_TRUE(std::equal(from.bytes.begin(), from.bytes.end(), to.bytes.begin() + 100));
 }
 
-TEST(EarlyCellsTest, P_RC_16_a_cell_that_a_bitmap_named_and_rnr_refused_is_sent_again) {
+TEST(EarlyCellsTest, P_RC_16_a_cell_that_a_bitmap_named_and_rnr_refused_is_retransmitted) {
   expect_early_send_is_repeated(false);
 }
 

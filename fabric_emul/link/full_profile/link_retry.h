@@ -83,7 +83,7 @@ class RetrySender {
   bool times_resend_ = false;  // of the flit that LNAK requested
   bool timed_out_ = false;     // since the last acknowledgement
   // A second time-out in a row: the peer may have everything and wait for a processor. Only the
-  // oldest flit is sent again, until it acknowledges something or asks for more.
+  // oldest flit is retransmitted, until it acknowledges something or asks for more.
   bool is_probing_ = false;
   Lsn timed_{0};
   base::Time timed_at_{};

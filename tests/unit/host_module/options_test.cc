@@ -2,35 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 
 #include "lan_bridge/frame_ring.h"
+#include "tests/unit/host_module/config_file.h"
 #include "tests/unit/host_module/parsed_options.h"
 
 namespace splitnic::host {
 namespace options_test {
 
 using ::testing::HasSubstr;
-
-class ConfigFile {
- public:
-  explicit ConfigFile(const std::string& text) {
-    static int number = 0;
-    path_ = ::testing::TempDir() + "splitnic-host-" + std::to_string(::getpid()) + "-" +
-            std::to_string(number++) + ".toml";
-    std::ofstream(path_) << text;
-  }
-  ~ConfigFile() { std::remove(path_.c_str()); }
-  ConfigFile(const ConfigFile&) = delete;
-  ConfigFile& operator=(const ConfigFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(HostOptionsTest, S004_20_a_host_is_in_one_partition) {
   EXPECT_EQ(with({}).options->common.pair.partition, fabric::kDefaultPartition);
@@ -381,38 +361,6 @@ TEST(HostOptionsTest, configuration_file_errors_are_2_in_one_line) {
   refused("mtu = [1500, 1400]\n", "--mtu");
   refused("config = \"other.toml\"\n", "config");
   refused("busy-poll = \"perhaps\"\n", "perhaps");
-}
-
-TEST(HostOptionsTest, B_17_errors_of_the_configuration_file_have_line_and_name) {
-  const auto refused = [](const std::string& text, const std::string& part) {
-    const ConfigFile file(text);
-    expect_refused(with({"--config", file.path()}), 2, part);
-  };
-  refused(
-      "# a comment\ncolour = \"red\"\n",
-      "in the configuration file, line 2, column 1: 'colour' is not an option of splitnic-host");
-  refused("\ninsecure_lab = true\n", "line 2, column 1: 'insecure_lab' is not an option");
-  refused("mtu = 1400\n\nfailback = \"soon\"\n",
-          "in the configuration file, line 3, column 1: --failback: ");
-  refused("log-level = \"loud\"\n", "line 1, column 1: --log-level: 'loud' is none of");
-  const ConfigFile file("log-level = \"info\"\n");
-  const auto outcome = with({"--config", file.path(), "--log-level", "loud"});
-  expect_refused(outcome, 2, "--log-level: 'loud'");
-  EXPECT_EQ(outcome.text.find("line 1"), std::string::npos) << "it is not from the file";
-}
-
-TEST(HostOptionsTest, B_04_what_was_given_is_known_by_name) {
-  const ConfigFile file("failback = 7\nbusy-poll = true\nkeep-tap = false\nmtu = 1400\n");
-  const auto outcome = with({"--config", file.path(), "--mtu", "1300"});
-  ASSERT_TRUE(outcome.options) << outcome.text;
-  EXPECT_EQ(outcome.given.config_path, file.path());
-  const auto& values = outcome.given.values;
-  EXPECT_EQ(values.at("failback"), std::vector<std::string>{"7"});
-  EXPECT_EQ(values.at("mtu"), std::vector<std::string>{"1300"}) << "the command line wins";
-  EXPECT_EQ(values.at("busy-poll"), std::vector<std::string>{"true"});
-  EXPECT_FALSE(values.contains("keep-tap")) << "as without it";
-  EXPECT_FALSE(values.contains("queues"));
-  EXPECT_FALSE(values.contains("config"));
 }
 
 }  // namespace options_test

@@ -88,11 +88,11 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   IouWorker worker(process_, options_, 1);
   ASSERT_TRUE(worker.listen());
   auto files = lans({"a.pcap", "b.pcap"});
-  lan::FramePort* const second = files[1].get();
+  const std::string second = files[1]->name();
   QueueSet queues(2);
   worker.start(std::move(files), 2, queues);
   ASSERT_EQ(worker.ports(), 2U);
-  EXPECT_EQ(&worker.port(1), second);
+  EXPECT_EQ(worker.port(1).name(), second);
   control::Request show;
   std::string text;
   worker.admin().handle(show, [&](const control::Reply& reply) { text = reply.text; });

@@ -49,7 +49,7 @@ TEST(RetrySenderTest, S000_44_an_ack_of_a_flit_never_sent_acknowledges_nothing) 
   EXPECT_TRUE(sender.empty());
 }
 
-// What a peer that waits for a processor did not acknowledge yet is not sent again and again.
+// A peer that waits for a processor does not get all flits with each time-out.
 TEST(RetrySenderTest, S000_44_P_LINK_27_a_second_time_out_repeats_the_oldest_flit_only) {
   RetrySender sender(64, 128, 1ms, 1ms, 900);
   sender.start(Lsn(1));

@@ -1,0 +1,46 @@
+// Options of the host from a file of settings: errors, and what is known of it afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/host_module/config_file.h"
+#include "tests/unit/host_module/parsed_options.h"
+
+namespace splitnic::host {
+namespace options_file_test {
+
+using ::testing::HasSubstr;
+
+TEST(HostOptionsFileTest, B_17_errors_of_the_configuration_file_have_line_and_name) {
+  const auto refused = [](const std::string& text, const std::string& part) {
+    const ConfigFile file(text);
+    expect_refused(with({"--config", file.path()}), 2, part);
+  };
+  refused(
+      "# a comment\ncolour = \"red\"\n",
+      "in the configuration file, line 2, column 1: 'colour' is not an option of splitnic-host");
+  refused("\ninsecure_lab = true\n", "line 2, column 1: 'insecure_lab' is not an option");
+  refused("mtu = 1400\n\nfailback = \"soon\"\n",
+          "in the configuration file, line 3, column 1: --failback: ");
+  refused("log-level = \"loud\"\n", "line 1, column 1: --log-level: 'loud' is none of");
+  const ConfigFile file("log-level = \"info\"\n");
+  const auto outcome = with({"--config", file.path(), "--log-level", "loud"});
+  expect_refused(outcome, 2, "--log-level: 'loud'");
+  EXPECT_EQ(outcome.text.find("line 1"), std::string::npos) << "it is not from the file";
+}
+
+TEST(HostOptionsFileTest, B_04_what_was_given_is_known_by_name) {
+  const ConfigFile file("failback = 7\nbusy-poll = true\nkeep-tap = false\nmtu = 1400\n");
+  const auto outcome = with({"--config", file.path(), "--mtu", "1300"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.given.config_path, file.path());
+  const auto& values = outcome.given.values;
+  EXPECT_EQ(values.at("failback"), std::vector<std::string>{"7"});
+  EXPECT_EQ(values.at("mtu"), std::vector<std::string>{"1300"}) << "the command line wins";
+  EXPECT_EQ(values.at("busy-poll"), std::vector<std::string>{"true"});
+  EXPECT_FALSE(values.contains("keep-tap")) << "as without it";
+  EXPECT_FALSE(values.contains("queues"));
+  EXPECT_FALSE(values.contains("config"));
+}
+
+}  // namespace options_file_test
+}  // namespace splitnic::host
