@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/unit/host_module/config_file.h"
 #include "tests/unit/host_module/parsed_options.h"
 
