@@ -146,7 +146,7 @@ class BadTargets(Case):
     def test_a_wrong_implementation_gets_its_verdict(self):
         done, _ = run("--as", "host", "--target", f"udp://{self.respond(wrong_crc)}", "--insecure-lab", "--select", "link.hello_gets_challenge")
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-        self.assertRegex(done.stdout, r"\A(FAIL|WEDGED) +link\.hello_gets_challenge \(P-INIT-5\)\n")
+        self.assertRegex(done.stdout, r"\A(FAIL|WEDGED) +link\.hello_gets_challenge \(P-INIT-5,P-INIT-35,P-GEN-2\)\n")
 
 
 class Progress(Case):
