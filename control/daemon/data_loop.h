@@ -1,4 +1,4 @@
-// The loop of the data thread, the same for both programs: wait, commands, port events, one step.
+// The loop of the data thread, the same for all programs: wait, commands, port events, one step.
 // Thread: the data thread.
 #pragma once
 
