@@ -9,7 +9,7 @@
 #include "tests/unit/host_module/parsed_options.h"
 
 namespace splitnic::host {
-namespace options_file_test {
+namespace options_test {
 
 using ::testing::HasSubstr;
 
@@ -45,5 +45,5 @@ TEST(HostOptionsFileTest, B_04_what_was_given_is_known_by_name) {
   EXPECT_FALSE(values.contains("config"));
 }
 
-}  // namespace options_file_test
+}  // namespace options_test
 }  // namespace splitnic::host
