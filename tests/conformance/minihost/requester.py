@@ -12,7 +12,7 @@ from serial import before, distance
 
 MOST_PACKETS = 256                                               # P-RC-22
 MOST_CELLS = 1024                                                # fewer than a responder keeps early (P-RC-4)
-MOST_TIMEOUTS, LEAST_TIME = 7, 5.0                               # P-RC-9
+MOST_REPEATS, LEAST_TIME = 7, 5.0                                # P-RC-9
 HEADERS = 72                                                     # of a cell in its datagram
 
 
@@ -256,7 +256,7 @@ class Requester:
         if self.stalled_since is None:
             self.stalled_since = self.flight[0].sent
         self.timeouts += 1
-        if self.timeouts >= MOST_TIMEOUTS and now - self.stalled_since >= LEAST_TIME:
+        if self.timeouts > MOST_REPEATS and now - self.stalled_since >= LEAST_TIME:
             return self.qp.fail("no acknowledgement")
         self.congestion.time_out()
         self._mark_lost()
