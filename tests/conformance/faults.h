@@ -32,8 +32,11 @@ struct Fault {
 std::vector<Fault> link_faults();
 std::vector<Fault> cell_faults();
 std::vector<Fault> lane_faults();
+std::vector<Fault> lane_restart_faults();  // of I/O units and hosts
 std::vector<Fault> rule_faults();
 std::vector<Fault> agreement_faults();
+std::vector<Fault> repair_faults();
+std::vector<Fault> cfg_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
