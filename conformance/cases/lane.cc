@@ -81,8 +81,10 @@ void add_retransmissions(SharedGroup& group) {
               const auto& arrived = h.lanes().arrived();
               const auto lost = std::ranges::find_if(arrived, &ArrivedFlit::is_lost);
               if (!h.expect(lost != arrived.end(), "DATA flits")) return;
-              const auto next = std::find_if(lost, arrived.end(),
-                                             [](const ArrivedFlit& a) { return !a.is_lost; });
+              // One of before may come once more, because its acknowledgement came late.
+              const auto next = std::find_if(lost, arrived.end(), [](const ArrivedFlit& a) {
+                return !a.is_lost && !a.is_repeated;
+              });
               h.expect(next != arrived.end() && next->lsn == lost->lsn,
                        "the flit that was lost before those behind it");
               h.expect_serving("a link that serves on");
@@ -95,11 +97,15 @@ void add_retransmissions(SharedGroup& group) {
               h.lanes().acknowledges = false;
               const auto context = h.next_context();
               if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
-              const auto first = h.lanes().arrived().front().lsn;
-              h.send_flit(h.lanes().control(FlitType::kLnak), {});
+              const fabric::FlitHeader lnak = h.lanes().control(FlitType::kLnak);
+              const fabric::Lsn first = lnak.ack + 1U;
+              h.send_flit(lnak, {});
+              // One of before may come once more, because its acknowledgement came late.
               const auto& arrived = h.lanes().arrived();
               const auto repeated = [&] {
-                return std::ranges::find_if(arrived, &ArrivedFlit::is_repeated);
+                return std::ranges::find_if(arrived, [first](const ArrivedFlit& a) {
+                  return a.is_repeated && a.lsn - first >= 0;
+                });
               };
               wait_until(h, [&] { return repeated() != arrived.end(); });
               h.expect(repeated() != arrived.end() && repeated()->lsn == first,
