@@ -1,5 +1,7 @@
 // Packet CRCs: a packet with a wrong one comes once more as a whole, whatever was acknowledged of
 // it. docs/protocol/transport.md#clauses-of-rc
+#include <algorithm>
+
 #include "base/endian.h"
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"

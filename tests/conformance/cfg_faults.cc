@@ -1,4 +1,5 @@
 // Wrong implementations of the replies to CfgUtil requests that a server keeps: I/O units.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>

@@ -1,5 +1,6 @@
 // Wrong implementations of what a link of the full profile begins with at an INIT: I/O units and a
 // host.
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
