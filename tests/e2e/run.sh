@@ -26,7 +26,8 @@ bin=$1 port=$2
 . "$e2e/traffic.sh"
 # shellcheck source=/dev/null
 . "$e2e/checks/$3.sh"
-declare -F "check_$4" >/dev/null || wrong "tests/e2e/checks/$3.sh has no check_$4: $(sed -n 's/^check_\([a-z0-9_]*\)() .*/\1/p' "$e2e/checks/$3.sh" | paste -sd' ')"
+declare -F "check_$4" >/dev/null ||
+  wrong "tests/e2e/checks/$3.sh has no check_$4: $(sed -n 's/^check_\([a-z0-9_]*\)() .*/\1/p' "$e2e/checks/$3.sh" | paste -sd' ')"
 for word in "${@:5}"; do
   case $word in
     plain) plain ;;
