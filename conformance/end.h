@@ -43,6 +43,8 @@ struct EndConfig {
   // that a neighbouring switch states from the first HELLO on.
   std::uint8_t port = 0, target_port = 0;
   fabric::Lid lid{};
+  // Of the cells of the target; none: each of its peers has its own, by a topology.
+  std::optional<fabric::PartitionKey> partition = fabric::kDefaultPartition;
 };
 
 // The agreement that an end asks for; by default the one that every target has. A case changes it
@@ -59,8 +61,10 @@ struct Terms {
   std::uint16_t lanes = 0x800F;
   std::uint32_t granted_blocks = 4096;
   std::uint32_t receive_buffer_bytes = 4 << 20;
-  std::uint32_t idata_form_in = 0;  // connect::IdataForm, of writes into our pools
-  bool selects_flows = false;       // by the contexts of our pools
+  std::uint16_t mcp_max = fabric::kMcpMax;  // of CONNECT
+  std::uint16_t pair_flags = 0;             // of CONNECT: fabric::kPairPacketCrc
+  std::uint32_t idata_form_in = 0;          // connect::IdataForm, of writes into our pools
+  bool selects_flows = false;               // by the contexts of our pools
 };
 
 // One direction pair of a connection: the numbers that come next.
@@ -148,8 +152,8 @@ class End {
   void describe(fabric::Mgmt& into, std::string_view capabilities);
   // As an end of mode rdma states them.
   std::string capabilities() const;
-  void send(const fabric::Mgmt& mgmt);
-  void send_mgmt(base::Bytes payload);
+  void send(const fabric::Mgmt& mgmt, fabric::PartitionKey key = fabric::kDefaultPartition);
+  void send_mgmt(base::Bytes payload, fabric::PartitionKey key = fabric::kDefaultPartition);
   // Puts other capabilities into a message that describe() has filled in.
   void put_capabilities(fabric::Mgmt& into, std::string_view capabilities);
   // Whether the next CONNECT is for this channel.

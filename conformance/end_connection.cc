@@ -65,7 +65,8 @@ void End::describe(Mgmt& m, std::string_view capabilities) {
     pair.qpn = channel.own;
     pair.start_psn = channel.psn;
     pair.start_lcn = channel.lcn;
-    pair.mcp = mcp_;
+    pair.mcp = std::min(mcp_, terms.mcp_max);
+    pair.flags = terms.pair_flags;
     pair.receive_credits = kReceives;
     pair.msg_max = i == 0 ? kMessageMax : 0;
   }
@@ -90,20 +91,21 @@ void End::put_capabilities(Mgmt& m, std::string_view capabilities) {
   m.private_data = base::as_bytes(capabilities_);
 }
 
-void End::send_mgmt(base::Bytes payload) {
+void End::send_mgmt(base::Bytes payload, fabric::PartitionKey key) {
   fabric::CellHead head;
   head.header.op = fabric::Op::kMgmt;
   head.header.service = fabric::Service::kMgmt;
   head.header.dlid = target_lid_;
   head.header.slid = lid_;
   head.header.dqpn = head.header.sqpn = kManagementQpn;
+  head.header.partition = key;
   send_cell(make(head, payload));
 }
 
-void End::send(const Mgmt& mgmt) {
+void End::send(const Mgmt& mgmt, fabric::PartitionKey key) {
   ByteVector payload(mgmt.bytes());
   fabric::emit_mgmt(payload, mgmt);
-  send_mgmt(payload);
+  send_mgmt(payload, key);
 }
 
 void End::take_mgmt(const Event& event) {
@@ -130,7 +132,7 @@ bool End::adopt(const Mgmt& theirs) {
     }
     channel.peer = pair.qpn;
     channel.service = pair.service;
-    channel.mcp = std::min(mcp_, pair.mcp);
+    channel.mcp = std::min({mcp_, terms.mcp_max, pair.mcp});
     channel.reads_served = pair.max_dest_rd_atomic;
     channel.expected_psn = pair.start_psn;
     channel.expected_lcn = pair.start_lcn;

@@ -55,10 +55,9 @@ bool End::check_cell(base::Bytes bytes, const CellView& view) {
   const auto end =
       static_cast<std::size_t>(view.payload.data() - bytes.data()) + view.payload.size();
   const std::size_t pad = h.flags & fabric::kFlagPadMask;
-  const bool has_own_partitions = config_.target_port != 0;  // of its topology, behind a switch
   return rule(!is_linked_ || (h.dlid == lid_ && h.slid == target_lid_),
               "cells with the link addresses of both ends") &&
-         rule(has_own_partitions || fabric::match(h.partition, fabric::kDefaultPartition),
+         rule(!config_.partition || fabric::match(h.partition, *config_.partition),
               "cells of the partition of both ends") &&
          rule(bytes[kReservedAt] == std::byte{0} && bytes[kReservedToo] == std::byte{0},
               "reserved bits of 0 in cells") &&

@@ -53,7 +53,7 @@ void Lanes::start(base::Time now, const LaneTerms& terms, std::uint64_t nonce, b
 }
 
 void Lanes::behave() {
-  acknowledges = grants = true;
+  acknowledges = grants = retransmits = true;
   loses = 0;
   limit_offset = 0;
   arrived_.clear();
@@ -169,9 +169,9 @@ std::optional<std::vector<std::byte>> Lanes::next(base::Time now) {
   if (lnak_due_ && acknowledges) {
     lnak_due_ = false;
     out = control_flit(FlitType::kLnak);
-  } else if (resend_ < kept_.size()) {
+  } else if (resend_ < kept_.size() && retransmits) {
     out = bytes_of(kept_[resend_++]);
-  } else {
+  } else if (resend_ == kept_.size()) {
     out = next_new();
   }
   if (!out && credit_due_ != 0) out = control_flit(FlitType::kCredit);
@@ -202,7 +202,7 @@ void Lanes::on_limit(std::uint8_t vl, std::uint32_t limit) {
 Lanes::Taken Lanes::take(base::Time now, const fabric::FlitView& flit) {
   const FlitHeader& h = flit.header;
   if (!is_open_) return {};
-  if (h.type == FlitType::kData && loses > 0) {
+  if (h.type == FlitType::kData && h.lsn == expected_ && loses > 0) {
     --loses;
     arrived_.push_back({.lsn = h.lsn, .vl = h.vl, .ctl = h.ctl, .is_lost = true});
     return {};
@@ -213,6 +213,7 @@ Lanes::Taken Lanes::take(base::Time now, const fabric::FlitView& flit) {
     return {.broken = has_heard_ ? "acknowledge numbers of flits that were sent" : ""};
   }
   has_heard_ = true;
+  ++heard_;
   for (std::int32_t i = 0; i < gained; ++i) {
     kept_.pop_front();
     ++first_;

@@ -59,7 +59,8 @@ class Lanes {
   void behave();
   bool acknowledges = true;        // takes flits, but states the acknowledge number of before
   bool grants = true;              // blocks of cells that were taken
-  unsigned loses = 0;              // this many of the next DATA flits of the target
+  bool retransmits = true;         // flits that are not acknowledged
+  unsigned loses = 0;              // this many of the next new DATA flits of the target
   std::uint32_t limit_offset = 0;  // added to each credit limit that is stated, 24 bits
 
   // The lane of a cell: 15 of MGMT, else that of its service level. [P-LINK-12]
@@ -87,6 +88,8 @@ class Lanes {
     std::optional<std::vector<std::byte>> cell{};
   };
   Taken take(base::Time now, const fabric::FlitView& flit);
+  // All flits of the target that were taken.
+  std::size_t heard() const { return heard_; }
   // Those of DATA flits, since behave().
   const std::deque<ArrivedFlit>& arrived() const { return arrived_; }
   std::size_t lnaks() const { return lnaks_; }
@@ -143,6 +146,7 @@ class Lanes {
   std::uint16_t credit_due_ = 0;
   unsigned credit_lane_ = 0;
 
+  std::size_t heard_ = 0;
   std::deque<ArrivedFlit> arrived_;
   std::size_t lnaks_ = 0;
   fabric::Lsn last_lnak_{};

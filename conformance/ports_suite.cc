@@ -37,6 +37,7 @@ EndConfig PortsSuite::config_of(std::size_t port) {
   config.instance = of_process.next() | 1;
   config.timeout = config_.timeout;
   config.target_port = static_cast<std::uint8_t>(port);
+  config.partition.reset();
   if (place.lid != fabric::Lid()) {
     config.port = 1;
     config.lid = place.lid;

@@ -53,6 +53,20 @@ bool expect_table(Subnet& s, const Table& table, std::string_view expected) {
   return now && s.expect(*now == table, expected);
 }
 
+// The manager replaces itself by one that any other takes over from. A suite without a processor
+// for 2 s is heard of too late, and has to become the manager once more.
+bool replace_manager(Subnet& s) {
+  constexpr int kTries = 8;
+  const fabric::ManagerId low{kFarSwitchLid, 0};
+  std::optional<OwnedSmp> reply;
+  for (int i = 0; i < kTries && s.is_good(); ++i) {
+    if (!obtain(s)) return false;
+    reply = set_manager(s, low);
+    if (reply && reply->smp.status == SmpStatus::kDone) break;
+  }
+  return expect_status(s, reply, SmpStatus::kDone, low);
+}
+
 // A cell of the near node arrives at this cable.
 void expect_way(Subnet& s, Lid to, std::size_t port) {
   const ByteVector cell = s.node().cell_to(to, 64, 5);
@@ -159,10 +173,7 @@ void add_wrong_tables(SubnetGroup& group) {
             });
   group.add("table_of_nobody", "P-SUBN-5", "SET TABLE of a manager that was replaced is refused.",
             [](Subnet& s) {
-              const auto node = manage(s);
-              if (!node) return;
-              const fabric::ManagerId low{kFarSwitchLid, 0};
-              expect_status(s, set_manager(s, low), SmpStatus::kDone, low);
+              if (!manage(s) || !replace_manager(s)) return;
               const SmpTable about{.stage = Stage::kClear, .parts = 1};
               const auto reply =
                   s.ask(table_part(table_to_east(), 0, about), "a reply to SET TABLE");

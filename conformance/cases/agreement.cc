@@ -73,38 +73,6 @@ void add_pairs(Group& group) {
             });
 }
 
-void add_packet_crc(Group& group) {
-  group.add("packet_crc", "P-RC-20,P-CELL-8",
-            "Where both sides use packet CRCs, a packet with a wrong one gets NAK 0x60.",
-            [](Host& h) {
-              if (!h.link()) return;
-              Mgmt request = changed_request(h, [](Host&, Mgmt& m, Capabilities&) {
-                for (auto& pair : m.pairs) pair.flags |= fabric::kPairPacketCrc;
-              });
-              const auto reply = ask(h, request, MgmtKind::kConnectRep);
-              if (!reply || !h.adopt(*reply)) return;
-              const auto pairs = reply->used_pairs();
-              const bool is_used = std::ranges::all_of(pairs, [](const fabric::MgmtPair& pair) {
-                return (pair.flags & fabric::kPairPacketCrc) != 0;
-              });
-              if (!is_used) return h.outcome().skip("the target uses no packet CRCs");
-              const auto context = h.next_context();
-              fabric::CellHead head = h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
-              head.header.flags |= fabric::kFlagPacketCrc;
-              const ByteVector good = h.make(head, echo_message(context, 8));
-              ByteVector bad = good;
-              bad.at(bad.size() - 2 * fabric::kCrcBytes) ^= std::byte{1};  // of the packet CRC
-              h.reseal(bad);
-              h.send_cell(bad);
-              const auto nak = h.expect_nak(0, fabric::AckCode::kSequence, "NAK sequence error");
-              if (!nak) return;
-              h.expect(nak->header.csn == 0 && !h.has_message(context), "a packet that waits");
-              h.send_cell(good);
-              h.advance(0, fabric::Pos::kOnly);
-              h.await_reply(context);
-            });
-}
-
 void add_numbers(Group& group) {
   add_accepted_request(group, "any_nic", "P-CH-23",
                        "The NIC number 4294967295 is the first that the host may use.",
@@ -158,17 +126,7 @@ void add_partition(Group& group) {
   group.add("other_partition", "P-PART-4", "A CONNECT_REQ of another partition is dropped.",
             [](Host& h) {
               if (!h.link()) return;
-              const Mgmt request = h.request(h.capabilities());
-              ByteVector payload(request.bytes());
-              fabric::emit_mgmt(payload, request);
-              fabric::CellHead head;
-              head.header.op = fabric::Op::kMgmt;
-              head.header.service = fabric::Service::kMgmt;
-              head.header.dlid = h.target_lid();
-              head.header.slid = h.lid();
-              head.header.dqpn = head.header.sqpn = fabric::Qpn(1);
-              head.header.partition = fabric::PartitionKey(0x8ABC);
-              h.send_cell(h.make(head, payload));
+              h.send(h.request(h.capabilities()), fabric::PartitionKey(0x8ABC));
               const std::uint64_t fence = h.random().next();
               h.send(h.mgmt(MgmtKind::kDisc, fence));
               await_mgmt(h, MgmtKind::kDiscRep, fence);
@@ -180,7 +138,6 @@ void add_partition(Group& group) {
 std::vector<Case> agreement_cases() {
   Group group("cm");
   add_pairs(group);
-  add_packet_crc(group);
   add_numbers(group);
   add_queues(group);
   add_partition(group);

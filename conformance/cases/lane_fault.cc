@@ -3,7 +3,7 @@
 #include <array>
 
 #include "conformance/case.h"
-#include "conformance/cases/parts.h"
+#include "conformance/cases/lane_parts.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -43,12 +43,26 @@ ByteVector changed(End& h, const LaneFlit& flit, const std::function<void(FlitHe
   return out;
 }
 
+bool is_all_acknowledged(End& h) { return h.lanes().acknowledged() == h.lanes().next_lsn() - 1U; }
+
 // All is acknowledged and no LNAK is counted.
 bool attach_quiet(End& h) {
   if (!h.attach()) return false;
   h.listen(kTaken);
+  h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }),
+           "an acknowledgement of all flits");
   h.lanes().behave();
   return h.is_good();
+}
+
+// Until a flit shows what the target has made of all datagrams before, however long it waits for a
+// processor: PROBE_REPLY comes behind them, and each flit behind that has its acknowledge number.
+void await_flit_behind(End& h) {
+  const fabric::Init probe = h.init(fabric::InitStep::kProbe);
+  h.send(probe);
+  if (!h.await(EventKind::kProbe, "PROBE_REPLY")) return;
+  const std::size_t before = h.lanes().heard();
+  h.expect(wait_until(h, [&] { return h.lanes().heard() > before; }), "a flit behind PROBE_REPLY");
 }
 
 void add_order(SharedGroup& group) {
@@ -98,12 +112,14 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
     if (!attach_quiet(h)) return;
     const EchoFlits echo = echo_flits(h);
     const LaneFlit& first = echo.flits.front();
+    h.lanes().retransmits = false;  // the right flits would be acknowledged
     h.send_datagram(changed(h, first, change));
-    h.listen(kTaken);
+    await_flit_behind(h);
     // An ACK of the suite may be behind it: then LNAK requests both.
     const fabric::Lsn before = first.header.lsn - 1U;
     const bool is_requested = h.lanes().lnaks() > 0 && h.lanes().last_lnak() == before;
     h.expect(is_requested || h.lanes().acknowledged() == before, "no acknowledgement of the flit");
+    h.lanes().retransmits = true;
     h.await_reply(echo.context);
     h.expect_serving("a link that serves on");
   });
@@ -127,8 +143,8 @@ void add_headers(SharedGroup& group) {
                 h.send_datagram(h.lanes().bytes_of(flit));
               }
               const fabric::Lsn last = h.lanes().next_lsn() - 1U;
-              h.listen(kTaken);
-              if (!h.expect(h.lanes().acknowledged() - last >= 0, "an acknowledgement")) return;
+              const auto is_taken = [&] { return h.lanes().acknowledged() - last >= 0; };
+              if (!h.expect(wait_until(h, is_taken), "an acknowledgement")) return;
               expect_missing(h, cell, context);
             });
 }
@@ -147,11 +163,7 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
       }
     }
     const auto wanted = static_cast<std::uint32_t>(before + kJunkBlocks * ctls.size());
-    for (const base::Time until = h.now() + h.config().timeout;
-         h.is_good() && h.lanes().target_limit(kJunkLane) != wanted && h.now() < until;) {
-      h.listen(2ms);
-    }
-    h.expect(h.lanes().target_limit(kJunkLane) == wanted,
+    h.expect(wait_until(h, [&] { return h.lanes().target_limit(kJunkLane) == wanted; }),
              "credits for the blocks that were dropped");
     h.expect_serving("a link that serves on");
   });
@@ -178,13 +190,9 @@ void add_beyond_credits(SharedGroup& group) {
           send(i == 0 ? fabric::kFlitSof : std::uint8_t{0});
           if (i % kAtOnce == kAtOnce - 1) h.listen(1ms);
         }
-        const auto is_taken = [&] { return lanes.acknowledged() == lanes.next_lsn() - 1U; };
         const auto await_taken = [&] {
-          for (const base::Time until = h.now() + h.config().timeout;
-               h.is_good() && !is_taken() && h.now() < until;) {
-            h.listen(2ms);
-          }
-          h.expect(is_taken(), "an acknowledgement of all flits");
+          h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }),
+                   "an acknowledgement of all flits");
         };
         await_taken();
         if (lanes.target_limit(kJunkLane) != granted)

@@ -123,6 +123,12 @@ bool silence(End& h) {
                   "nothing but INIT on a link that is silent");
 }
 
+bool attach_by_new_link(Host& h) { return h.attach(); }
+bool attach_by_new_link(Unit& u) {
+  u.end_link();
+  return u.attach();
+}
+
 bool attach_both(End& a, End& b) {
   return a.attach() && a.start_nic() && b.attach() && b.start_nic();
 }

@@ -54,6 +54,9 @@ inline std::function<bool(const Event&)> is_ack_of_data(const End& host) {
 }
 // Skips the case on a connection of one channel: its subject are the roles of two.
 bool has_two_channels(End& host);
+// Attaches by a link that begins in this case, so that the terms of INIT are those of the case.
+bool attach_by_new_link(Host& host);
+bool attach_by_new_link(Unit& unit);
 // Attaches both and starts their NICs.
 bool attach_both(End& a, End& b);
 // The target writes this frame into a pool of the host. Returns the write.

@@ -108,16 +108,7 @@ void add_partition_cable(NodesGroup& group) {
 // RESOLVE with this key.
 fabric::Mgmt send_question(Node& n, PartitionKey key) {
   fabric::Mgmt question = n.question(fabric::MgmtKind::kResolve, name_at(1));
-  ByteVector payload(question.bytes());
-  fabric::emit_mgmt(payload, question);
-  fabric::CellHead head;
-  head.header.op = fabric::Op::kMgmt;
-  head.header.service = fabric::Service::kMgmt;
-  head.header.dlid = n.target_lid();
-  head.header.slid = n.lid();
-  head.header.dqpn = head.header.sqpn = fabric::Qpn(1);
-  head.header.partition = key;
-  n.send_cell(n.make(head, payload));
+  n.send(question, key);
   return question;
 }
 

@@ -2,6 +2,7 @@
 // receive buffer of its peer. docs/protocol/transport.md#clauses-of-rc
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
@@ -14,7 +15,9 @@ using fabric::AckExt;
 using fabric::Op;
 using messaging::TransactionContext;
 
-constexpr base::Duration kSettle = 60ms;    // the target has sent what it may
+constexpr std::uint16_t kSmallMcp = 256;    // the smallest that a target has to take: P-INIT-12
+constexpr std::size_t kLongReply = 600;     // bytes: several cells of it
+constexpr base::Duration kSentAll = 60ms;   // the target has sent what it may
 constexpr base::Duration kMoment = 1ms;     // between two looks
 constexpr base::Duration kLongWait = 3s;    // more than any time-out
 constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
@@ -29,7 +32,7 @@ void await_burst(End& h) {
   while (h.is_good() && h.channel(0).expected_lcn == first && h.now() < until) h.listen(kMoment);
   for (fabric::Lcn before = first; h.is_good() && h.channel(0).expected_lcn != before;) {
     before = h.channel(0).expected_lcn;
-    h.listen(kSettle);
+    h.listen(kSentAll);
   }
 }
 
@@ -38,6 +41,12 @@ void acknowledge(End& h) {
   const bool is_between = c.expected_csn == 0;  // two packets
   h.send_ack(0, Op::kAck, h.ack_of(0), c.expected_psn - (is_between ? 1U : 0U),
              static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
+}
+
+void take_all(End& h, const std::vector<TransactionContext>& contexts) {
+  h.acknowledges = true;
+  acknowledge(h);
+  for (const auto context : contexts) h.await_reply(context);
 }
 
 // Until a cell comes once more. Returns how long that took.
@@ -144,6 +153,104 @@ void add_lost(SharedGroup& group) {
   lost.level = Level::kShould;
 }
 
+// NAK 0x60 with CSN 0 goes back to before cells that were acknowledged.
+void add_refused_packet(SharedGroup& group) {
+  group.add("nak_of_packet", "P-RC-20,P-ACK-6",
+            "NAK 0x60 with CSN 0 has the whole packet sent once more, of which cells were "
+            "acknowledged.",
+            [](End& h) {
+              h.terms.mcp_max = kSmallMcp;
+              if (!h.attach()) return;
+              h.acknowledges = false;
+              h.forget_events();
+              const fabric::Psn psn = h.channel(0).expected_psn;
+              const fabric::Lcn first = h.channel(0).expected_lcn;
+              const auto context = h.next_context();
+              const ByteVector request = echo_message(context, kLongReply);
+              if (!can_send(h, request.size() + request.size() / 20)) return;
+              h.send_message(request);
+              if (!await_echo(h, context)) return;
+              const auto cells = static_cast<std::size_t>(h.channel(0).expected_lcn - first);
+              AckExt ack = h.ack_of(0);
+              ack.cumulative = first;
+              h.send_ack(0, Op::kAck, ack, psn);
+              // Behind this reply nothing is sent that the target had not taken the ACK before.
+              const auto fence = h.next_context();
+              h.send_message(echo_message(fence, 8));
+              if (!await_echo(h, fence)) return;
+              h.forget_events();
+              AckExt nak = h.ack_of(0);
+              nak.code = fabric::AckCode::kSequence;
+              nak.cumulative = first - 1U;
+              h.send_ack(0, Op::kNak, nak, psn);
+              const auto came_again = [&] {
+                std::set<std::uint32_t> ahead;  // of the first cell
+                for (const fabric::Lcn lcn : h.retransmitted()) {
+                  ahead.insert(static_cast<std::uint32_t>(lcn - first));
+                }
+                return std::ranges::count_if(ahead, [&](auto one) { return one < cells; }) ==
+                       static_cast<std::ptrdiff_t>(cells);
+              };
+              const base::Time until = h.now() + kLongWait;
+              while (h.is_good() && !came_again() && h.now() < until) h.listen(kMoment);
+              h.expect(came_again(), "each cell of the packet once more");
+              h.acknowledges = true;
+              acknowledge(h);
+              h.expect_serving("a target that serves after NAK 0x60");
+            });
+}
+
+// A NAK that is dropped ends nothing, although it names the oldest packet.
+void add_dropped_nak(SharedGroup& group, const std::string& name, const std::string& what,
+                     std::int32_t ahead) {
+  group.add(name, "P-ACK-6", "A NAK that acknowledges " + what + " is dropped.", [ahead](End& h) {
+    if (!h.attach() || !h.expect_serving("a target that serves")) return;
+    if (!take_unacknowledged(h)) return;
+    AckExt nak = h.ack_of(0);
+    nak.code = fabric::AckCode::kInvalidRequest;
+    nak.cumulative = nak.cumulative + static_cast<std::uint32_t>(ahead);
+    h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
+    h.acknowledges = true;
+    acknowledge(h);
+    h.expect_ignored("a NAK that is dropped");
+  });
+}
+
+// Four messages for one receive, of which one has come. The others wait for an ACK of it.
+std::vector<TransactionContext> wait_for_receives(End& h) {
+  if (!h.attach()) return {};
+  h.receive_credits = 1;
+  if (!h.expect_serving("a target that serves")) return {};
+  h.listen(kSentAll);
+  h.acknowledges = false;
+  h.forget_events();
+  std::vector<TransactionContext> contexts;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(h.next_context());
+    h.send_message(echo_message(contexts.back(), 8));
+  }
+  await_burst(h);
+  h.expect(h.waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
+  return h.is_good() ? contexts : std::vector<TransactionContext>{};
+}
+
+// The receives of an ACK that is dropped are none.
+void add_ack_of_less(SharedGroup& group) {
+  group.add("ack_of_less", "P-ACK-6",
+            "An ACK that acknowledges less than one before is dropped, with its receive credits.",
+            [](End& h) {
+              const auto contexts = wait_for_receives(h);
+              if (contexts.empty()) return;
+              AckExt old = h.ack_of(0);
+              old.cumulative = old.cumulative - 2U;
+              old.receive_credits = 64;
+              h.send_ack(0, Op::kAck, old, h.channel(0).expected_psn - 2U);
+              h.listen(kSentAll);
+              h.expect(h.waiting(EventKind::kMessage) == 1, "no message for the receives of it");
+              take_all(h, contexts);
+            });
+}
+
 // An ACK that is dropped acknowledges nothing: the cell comes once more.
 void add_dropped_ack(SharedGroup& group, const std::string& name, const std::string& clause,
                      const std::string& what, std::function<ByteVector(End&)> make) {
@@ -184,29 +291,9 @@ void add_dropped_acks(SharedGroup& group) {
 void add_credits(SharedGroup& group) {
   group.add("receive_credits", "P-RC-17",
             "With one receive in our ACKs one message at a time is sent.", [](End& h) {
-              if (!h.attach()) return;
-              h.receive_credits = 1;
-              if (!h.expect_serving("a target that serves")) return;
-              h.listen(kSettle);
-              h.acknowledges = false;
-              h.forget_events();
-              std::vector<TransactionContext> contexts;
-              for (int i = 0; i < 4; ++i) {
-                contexts.push_back(h.next_context());
-                h.send_message(echo_message(contexts.back(), 8));
-              }
-              await_burst(h);
-              h.expect(h.waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
-              h.acknowledges = true;
-              acknowledge(h);
-              for (const auto context : contexts) h.await_reply(context);
+              const auto contexts = wait_for_receives(h);
+              if (!contexts.empty()) take_all(h, contexts);
             });
-}
-
-bool attach_by_new_link(Host& h) { return h.attach(); }
-bool attach_by_new_link(Unit& u) {
-  u.end_link();
-  return u.attach();
 }
 
 constexpr std::uint32_t kSmallBuffer = 32 << 10;  // bytes: fewer than the replies of a case have
@@ -228,12 +315,6 @@ std::vector<TransactionContext> fill_small_buffer(Player& h) {
   }
   await_burst(h);
   return h.is_good() ? contexts : std::vector<TransactionContext>{};
-}
-
-void take_all(End& h, const std::vector<TransactionContext>& contexts) {
-  h.acknowledges = true;
-  acknowledge(h);
-  for (const auto context : contexts) h.await_reply(context);
 }
 
 template <class Player>
@@ -265,7 +346,11 @@ void add_buffer(GroupOf<Player>& group, const std::string& prefix) {
 std::vector<Case> repair_cases() {
   SharedGroup shared("loss");
   add_lost(shared);
+  add_refused_packet(shared);
   add_dropped_acks(shared);
+  add_dropped_nak(shared, "nak_of_unsent", "cells that were never sent", 500);
+  add_dropped_nak(shared, "nak_of_less", "less than an ACK before", -2);
+  add_ack_of_less(shared);
   add_credits(shared);
   Group of_host("loss");
   add_buffer(of_host, "");

@@ -28,6 +28,7 @@ details { border-top: 1px solid #8884; padding: .3rem 0; } summary { cursor: poi
 a { color: inherit; text-decoration: none; } a.FAIL, a.WEDGED { color: #cf222e; font-weight: 600; }
 .c { color: #6e7781; } svg { width: 100%; height: auto; font: 12px ui-monospace, monospace; }
 svg text { fill: currentColor; } svg line, svg path { stroke: currentColor; fill: none; }
+.id { white-space: nowrap; }
 pre { font: 12px/1.35 ui-monospace, monospace; white-space: pre-wrap; margin: .2rem 0 .6rem 1rem; }
 )";
 
@@ -122,10 +123,10 @@ std::string clauses_table(const Report& report) {
       "<h2 id=\"clauses\">Clauses</h2>\n"
       "<table><thead><tr><th>clause</th><th>verdict</th><th>cases</th></tr></thead><tbody>\n";
   for (const ClauseResult& one : report.clauses()) {
-    out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>", escaped(one.clause),
+    out += fmt::format("<tr><td class=\"id\">{}</td><td class=\"{}\">{}</td><td>", escaped(one.clause),
                        name(one.verdict), name(one.verdict));
     for (const CaseResult* const result : one.cases) {
-      out += fmt::format("<a class=\"{}\" href=\"#{}\">{}</a> ", name(result->verdict),
+      out += fmt::format("<a class=\"id {}\" href=\"#{}\">{}</a> ", name(result->verdict),
                          escaped(result->about.id), escaped(result->about.id));
     }
     out += "</td></tr>\n";

@@ -1,6 +1,5 @@
 // Wrong implementations of what a CONNECT_REQ asks for, and of messages of pools and CfgUtil: I/O
 // units.
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -17,48 +16,34 @@ using fabric::MgmtKind;
 using fabric::Op;
 using messaging::Function;
 
-// Words of messages.
-constexpr std::size_t kRecordAt = messaging::kHeaderBytes;
-constexpr std::size_t kRecordBytes = 32;
-constexpr std::size_t kStatusAt = 16;
-
-Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
-                  To direction, Function function, const ChangeMessage& change) {
-  return of_unit(name, what, noticed_by, [=] { return message_rule(direction, function, change); });
-}
-std::uint32_t word(base::Bytes message, std::size_t at) {
-  return at + 4 <= message.size() ? base::load_be<std::uint32_t>(&message[at]) : 0;
-}
-void put(base::MutableBytes message, std::size_t at, std::uint32_t value) {
-  base::store_be(&message[at], value);
-}
-
 void add_pools(std::vector<Fault>& all) {
   all.push_back(of_messages("context_checked", "a pool with a context is refused",
                             "pool.any_context", To::kTarget, Function::kBufferRecvPool,
                             [](base::MutableBytes m) {
-                              if (word(m, kRecordAt + 24) != 0) put(m, kRecordAt + 4, 0);
+                              constexpr std::size_t kContext = kRecordWord + 6;
+                              if (m.size() >= 4 * kContext + 4 && word_of(m, kContext) != 0)
+                                set_word(m, kRecordWord + 1, 0);
                               return true;
                             }));
   all.push_back(of_messages("records_apart", "each good record of a message is applied",
                             "pool.one_bad_record", To::kTarget, Function::kBufferRecvPool,
                             [](base::MutableBytes m) {
-                              constexpr std::size_t kElements = kRecordAt + kRecordBytes + 4;
-                              const bool has_two = m.size() == kRecordAt + 2 * kRecordBytes;
-                              if (has_two && word(m, kElements) == 0) put(m, kElements, 16);
+                              constexpr std::size_t kElements = kRecordWord + kRecordWords + 1;
+                              const bool has_two = m.size() == 4 * (kRecordWord + 2 * kRecordWords);
+                              if (has_two && word_of(m, kElements) == 0) set_word(m, kElements, 16);
                               return true;
                             }));
-  all.push_back(of_messages("grants_all", "BufferRecvPoolGet is granted whatever it asks for",
-                            "pool.get_is_bounded", To::kSuite, Function::kBufferRecvPool,
-                            [](base::MutableBytes m) {
-                              const bool is_granted = word(m, 4) != 0 || word(m, 8) != 0;
-                              if (is_granted) put(m, kRecordAt + 4, 1600);
-                              return true;
-                            }));
+  all.push_back(of_messages(
+      "grants_all", "BufferRecvPoolGet is granted whatever it asks for", "pool.get_is_bounded",
+      To::kSuite, Function::kBufferRecvPool, [](base::MutableBytes m) {
+        const bool is_granted = word_of(m, kContextWord) != 0 || word_of(m, kContextWord + 1) != 0;
+        if (is_granted) set_word(m, kRecordWord + 1, 1600);
+        return true;
+      }));
   all.push_back(of_messages("update_of_none", "an Update of 0 elements makes none available",
                             "state.elements_returned", To::kTarget, Function::kBufferRecvPoolUpdate,
                             [](base::MutableBytes m) {
-                              if (word(m, kRecordAt + 8) == 0) put(m, kRecordAt, 77777);
+                              if (word_of(m, kRecordWord + 2) == 0) set_word(m, kRecordWord, 77777);
                               return true;
                             }));
 }
@@ -83,8 +68,8 @@ void add_replies(std::vector<Fault>& all) {
                                 const std::string& noticed_by, messaging::CfgStatus status) {
     all.push_back(of_messages(name, what, noticed_by, To::kSuite, Function::kCfgUtilReply,
                               [status](base::MutableBytes m) {
-                                if (word(m, kStatusAt) == static_cast<std::uint32_t>(status)) {
-                                  put(m, kStatusAt, 0);
+                                if (word_of(m, kStatusWord) == static_cast<std::uint32_t>(status)) {
+                                  set_word(m, kStatusWord, 0);
                                 }
                                 return true;
                               }));
@@ -108,7 +93,7 @@ void add_replies(std::vector<Fault>& all) {
         const Rule replies =
             message_rule(To::kSuite, Function::kCfgUtilReply, [connects](base::MutableBytes m) {
               const auto code = static_cast<std::uint32_t>(messaging::CfgCode::kGetState);
-              if (*connects > 1 && word(m, 12) == code && m.size() > 40) {
+              if (*connects > 1 && word_of(m, kCodeWord) == code && m.size() > 40) {
                 m[40] ^= std::byte{1};  // of the digest
               }
               return true;
@@ -149,8 +134,7 @@ Fault of_request(const std::string& name, const std::string& what, const std::st
   return of_unit(name, what, noticed_by, [=] {
     return cell_rule(To::kTarget, [=](const CellView& view, RelayBytes& cell) {
       if (view.header.op != Op::kMgmt) return true;
-      const auto at = std::search(cell.begin(), cell.end(), from.begin(), from.end());
-      if (at != cell.end()) std::ranges::copy(to, at);
+      replace(cell, from, to);
       return true;
     });
   });
@@ -180,16 +164,11 @@ void add_connect_requests(std::vector<Fault>& all) {
           return true;
         });
       }));
-  const auto bytes = [](std::initializer_list<unsigned> values) {
-    RelayBytes out;
-    for (const unsigned value : values) out.push_back(static_cast<std::byte>(value));
-    return out;
-  };
   all.push_back(of_request("any_level", "a level of any number is taken", "cm.level_of_16",
-                           bytes({0x90, 0x01, 0x10}), bytes({0x90, 0x01, 0x01})));
+                           bytes_of({0x90, 0x01, 0x10}), bytes_of({0x90, 0x01, 0x01})));
   all.push_back(of_request("no_first_nic", "4294967295 is the number of no NIC", "cm.any_nic",
-                           bytes({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F}),
-                           bytes({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})));
+                           bytes_of({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F}),
+                           bytes_of({0x68, 0xFF, 0xFF, 0xFF, 0xFF, 0x07})));
 }
 
 }  // namespace

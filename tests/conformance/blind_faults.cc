@@ -23,18 +23,7 @@ Fault of_sent_cells(const std::string& name, const std::string& what, const Chan
 // The relay repairs what the unit would drop.
 Fault taken(const std::string& name, const std::string& what, const std::string& noticed_by,
             Function function, const ChangeMessage& repair) {
-  return {name, what, noticed_by, false,
-          [=] { return message_rule(To::kTarget, function, repair); }};
-}
-// Not 0 where the message is cut off before.
-std::uint32_t sent_word(base::Bytes message, std::size_t number) {
-  if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
-  return base::load_be<std::uint32_t>(&message[4 * number]);
-}
-// A frame in place of the message.
-void become_frame(base::MutableBytes message) {
-  messaging::emit_header(Function::kSendData, messaging::kUnsolicited, message);
-  base::store_be(&message[12], static_cast<std::uint32_t>(message.size() - 16));
+  return of_messages(name, what, noticed_by, To::kTarget, function, repair);
 }
 
 void add_sent_flits(std::vector<Fault>& all) {
@@ -96,14 +85,14 @@ void add_sent_cells(std::vector<Fault>& all) {
 void add_taken_messages(std::vector<Fault>& all) {
   all.push_back(taken("pool_unchecked", "a pool of 0 elements is taken", "pool.no_elements",
                       Function::kBufferRecvPool, [](base::MutableBytes message) {
-                        if (sent_word(message, 4) == 0)
+                        if (word_of(message, 4) == 0)
                           base::store_be(&message[16], std::uint32_t{16});
                         return true;
                       }));
   all.push_back(taken("indicate_unchecked", "BufferRDMAIndicate of 0 elements is taken",
                       "data.indicate_no_elements", Function::kBufferRdmaIndicate,
                       [](base::MutableBytes message) {
-                        if (sent_word(message, 5) == 0) become_frame(message);
+                        if (word_of(message, 5) == 0) become_frame(message);
                         return true;
                       }));
   all.push_back(taken("length_unchecked", "BufferRDMAIndicate that is cut off is taken",
@@ -118,15 +107,15 @@ void add_taken_messages(std::vector<Fault>& all) {
                         if (message[3] == std::byte{2}) become_frame(message);
                         return true;
                       }));
-  all.push_back(
-      taken("half_a_message", "of a message with one bad record the good one is taken",
-            "pool.named_twice", Function::kBufferRecvPool, [](base::MutableBytes message) {
-              if (message.size() == 76 && sent_word(message, 3) == sent_word(message, 11)) {
-                base::store_be(&message[44], sent_word(message, 3) + 1);
-                base::store_be(&message[56], sent_word(message, 6) + 1);
-              }
-              return true;
-            }));
+  all.push_back(taken("half_a_message", "of a message with one bad record the good one is taken",
+                      "pool.named_twice", Function::kBufferRecvPool,
+                      [](base::MutableBytes message) {
+                        if (message.size() == 76 && word_of(message, 3) == word_of(message, 11)) {
+                          base::store_be(&message[44], word_of(message, 3) + 1);
+                          base::store_be(&message[56], word_of(message, 6) + 1);
+                        }
+                        return true;
+                      }));
   all.push_back(
       {"idata_unchecked", "the size in idata is not compared", "data.idata_size_larger", false, [] {
          return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {

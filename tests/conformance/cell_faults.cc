@@ -17,10 +17,6 @@ using fabric::Mgmt;
 using fabric::MgmtKind;
 using fabric::Op;
 
-Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
-               To direction, const ChangeCell& change) {
-  return {name, what, noticed_by, false, [=] { return cell_rule(direction, change); }};
-}
 void set16(RelayBytes& cell, std::size_t at, std::uint16_t value) {
   base::store_be(&cell.at(at), value);
 }

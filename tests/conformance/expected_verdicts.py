@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Compares a report of `splitnic conform` with the list of what a target is expected not to pass.
 
-    expected_verdicts.py REPORT.json LIST plain|keyed
+    expected_verdicts.py REPORT.json LIST plain|keyed CASES
 
-minihost_expected.txt has the format of the list: the last line for a case counts, and a case without a line must pass. Prints the counts, by reason. Exits with 1 if the two differ.
+A list has one line for a case or pattern: CASE plain|keyed|any VERDICT REASON; the last line for a case counts, and a case without a line must
+pass. minihost_expected.txt is one; scripts/conform-all reads programs_expected.txt. CASES is the output of `splitnic conform --list` for the
+role: each line of the list is for one of them. Prints the counts, by reason. Exits with 1 if the two differ.
 """
 import collections
 import fnmatch
@@ -12,9 +14,10 @@ import sys
 
 # MAYSKIP: PASS, or SKIP with this reason, as the times of the run have it. Behind WEDGED no case runs.
 VERDICTS = {"PASS", "SKIP", "MAYSKIP", "FAIL", "WARN", "REJECTED"}
+Line = collections.namedtuple("Line", "number pattern links verdict reason")
 
 
-def expectations(path, links):
+def read(path):
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if line.startswith("#") or not line.strip():
@@ -22,17 +25,29 @@ def expectations(path, links):
             words = line.split(maxsplit=3)
             if len(words) != 4 or words[1] not in ("plain", "keyed", "any") or words[2] not in VERDICTS:
                 sys.exit(f"{path}, line {number}: not CASE plain|keyed|any VERDICT REASON")
-            if words[1] in ("any", links):
-                yield words[0], words[2], words[3].strip()
+            yield Line(number, words[0], words[1], words[2], words[3].strip())
 
 
-def differences(cases, expected):
+def line_for(lines, case, links):
+    """The one that counts, or None."""
+    found = [line for line in lines if line.links in ("any", links) and fnmatch.fnmatchcase(case, line.pattern)]
+    return found[-1] if found else None
+
+
+def without_case(lines, cases):
+    """Lines that are for no case: of a name that has changed, or with a wrong letter."""
+    return [line for line in lines if not fnmatch.filter(cases, line.pattern)]
+
+
+def ids_of_list(text):
+    return [line.split()[0] for line in text.splitlines() if line.strip()]
+
+
+def differences(cases, lines, links):
     """An expected FAIL has its reason in the list only: what the report has of it are values of that run."""
     for case in cases:
-        verdict, reason = "PASS", ""
-        for pattern, of_line, why in expected:
-            if fnmatch.fnmatchcase(case["id"], pattern):
-                verdict, reason = of_line, why
+        line = line_for(lines, case["id"], links)
+        verdict, reason = (line.verdict, line.reason) if line else ("PASS", "")
         if verdict == "MAYSKIP" and case["verdict"] in ("PASS", "SKIP"):
             verdict = case["verdict"]
         if case["verdict"] != verdict:
@@ -43,15 +58,18 @@ def differences(cases, expected):
 
 
 def main():
-    report, path, links = sys.argv[1:]
+    report, path, links, ids = sys.argv[1:]
     with open(report, encoding="utf-8") as data:
         cases = json.load(data)["cases"]
-    expected = list(expectations(path, links))
+    with open(ids, encoding="utf-8") as data:
+        listed = ids_of_list(data.read())
+    lines = list(read(path))
     counts = collections.Counter(case["verdict"] for case in cases)
     print(f"{len(cases)} cases: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
     for reason, count in collections.Counter(case["reason"] for case in cases if case["verdict"] == "SKIP").most_common():
         print(f"  {count} SKIP: {reason}")
-    faults = list(differences(cases, expected))
+    faults = [f"{path}, line {line.number}: no case is {line.pattern}" for line in without_case(lines, listed)]
+    faults += differences(cases, lines, links)
     sys.exit("\n".join(faults) if faults or not counts["PASS"] else 0)
 
 

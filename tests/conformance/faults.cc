@@ -123,11 +123,50 @@ Fault of_unit(const std::string& name, const std::string& what, const std::strin
   return {.name = name, .what = what, .noticed_by = noticed_by, .make = std::move(make)};
 }
 
+Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
+               To direction, const ChangeCell& change) {
+  return of_unit(name, what, noticed_by, [=] { return cell_rule(direction, change); });
+}
+
+Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
+                  To direction, messaging::Function function, const ChangeMessage& change) {
+  return of_unit(name, what, noticed_by, [=] { return message_rule(direction, function, change); });
+}
+
+std::uint32_t word_of(base::Bytes message, std::size_t number) {
+  if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
+  return base::load_be<std::uint32_t>(&message[4 * number]);
+}
+
+void set_word(base::MutableBytes message, std::size_t number, std::uint32_t value) {
+  if (message.size() < 4 * number + 4) return;
+  base::store_be(&message[4 * number], value);
+}
+
+RelayBytes bytes_of(std::initializer_list<unsigned> values) {
+  RelayBytes out;
+  for (const unsigned value : values) out.push_back(static_cast<std::byte>(value));
+  return out;
+}
+
+bool replace(base::MutableBytes in, const RelayBytes& from, const RelayBytes& to) {
+  const auto at = std::search(in.begin(), in.end(), from.begin(), from.end());
+  if (at == in.end()) return false;
+  std::ranges::copy(to, at);
+  return true;
+}
+
+void become_frame(base::MutableBytes message) {
+  messaging::emit_header(messaging::Function::kSendData, messaging::kUnsolicited, message);
+  set_word(message, 3, static_cast<std::uint32_t>(message.size() - 16));
+}
+
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults,
-                     &lane_faults, &rule_faults, &agreement_faults, &host_faults, &switch_faults,
-                     &manager_faults, &variant_faults}) {
+  for (auto* part :
+       {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults, &lane_faults,
+        &lane_restart_faults, &rule_faults, &agreement_faults, &repair_faults, &cfg_faults,
+        &host_faults, &switch_faults, &manager_faults, &variant_faults}) {
     auto some = part();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

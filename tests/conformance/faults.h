@@ -3,6 +3,7 @@
 // in; what the target gets wrong the relay changes on its way out.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,11 @@ struct Fault {
 std::vector<Fault> link_faults();
 std::vector<Fault> cell_faults();
 std::vector<Fault> lane_faults();
+std::vector<Fault> lane_restart_faults();  // of I/O units and hosts
 std::vector<Fault> rule_faults();
 std::vector<Fault> agreement_faults();
+std::vector<Fault> repair_faults();
+std::vector<Fault> cfg_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();
 std::vector<Fault> key_faults();
@@ -60,8 +64,26 @@ using ChangeMessage = std::function<bool(base::MutableBytes message)>;
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change);
 // Passes on what both pass on; the second sees what the first has changed.
 Rule both(Rule first, Rule second);
-// Of an I/O unit, with a new rule for each run.
+// The 32-bit words of a message. A word behind its end is ~0, and is not set.
+std::uint32_t word_of(base::Bytes message, std::size_t number);
+void set_word(base::MutableBytes message, std::size_t number, std::uint32_t value);
+inline constexpr std::size_t kContextWord = 1;  // and the next one
+inline constexpr std::size_t kCodeWord = 3;     // of CfgUtil
+inline constexpr std::size_t kStatusWord = 4;   // of CfgUtilReply
+inline constexpr std::size_t kRecordWord = 3;   // the first one of pools
+inline constexpr std::size_t kRecordWords = 8;
+RelayBytes bytes_of(std::initializer_list<unsigned> values);
+// The first place where `from` is gets `to`, which has the same length.
+bool replace(base::MutableBytes in, const RelayBytes& from, const RelayBytes& to);
+// The message becomes SendData of the same length, which nobody waits for.
+void become_frame(base::MutableBytes message);
+
+// Faults of an I/O unit, with a new rule for each run.
 Fault of_unit(const std::string& name, const std::string& what, const std::string& noticed_by,
               std::function<Rule()> make);
+Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
+               To direction, const ChangeCell& change);
+Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
+                  To direction, messaging::Function function, const ChangeMessage& change);
 
 }  // namespace splitnic::conformance

@@ -48,7 +48,7 @@ std::vector<std::string> noticed(const Fault& fault, const std::vector<std::stri
     ManagerSuite suite(lines, {.timeout = 1s});
     run(suite);
   } else {
-    HostTarget target({.is_keyed = fault.is_keyed, .rule = fault.make()});
+    HostTarget target({.is_keyed = fault.is_keyed, .rule = fault.make(), .is_full = fault.is_full});
     UnitSuite suite(target.line(), {.timeout = 1s});
     EXPECT_TRUE(suite.is_reachable()) << fault.name;
     run(suite);

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/endian.h"
 #include "fabric_emul/session/messages.h"
 #include "messaging/wire/cfg_util.h"
 #include "tests/conformance/faults.h"
@@ -21,21 +20,6 @@ using fabric::Mgmt;
 using fabric::MgmtKind;
 using fabric::Op;
 using messaging::Function;
-
-// Not 0 where the message is cut off before.
-std::uint32_t word_of(base::Bytes message, std::size_t number) {
-  if (message.size() < 4 * number + 4) return ~std::uint32_t{0};
-  return base::load_be<std::uint32_t>(&message[4 * number]);
-}
-void put_word(base::MutableBytes message, std::size_t number, std::uint32_t value) {
-  if (message.size() < 4 * number + 4) return;
-  base::store_be(&message[4 * number], value);
-}
-// SendData of the same length, which nobody waits for.
-void blank(base::MutableBytes message) {
-  messaging::emit_header(Function::kSendData, messaging::kUnsolicited, message);
-  put_word(message, 3, static_cast<std::uint32_t>(message.size() - 16));
-}
 
 // INITs that the host sends.
 Rule sent(InitStep step, const std::function<bool(Init&)>& change) {
@@ -63,7 +47,7 @@ Rule sent_mgmt(MgmtKind kind, const ChangeMgmt& change) {
 // CfgUtil replies of the host with one status get another.
 Rule status_of_replies(std::uint32_t from, std::uint32_t to) {
   return message_rule(To::kSuite, Function::kCfgUtilReply, [=](base::MutableBytes message) {
-    if (word_of(message, 4) == from) put_word(message, 4, to);
+    if (word_of(message, kStatusWord) == from) set_word(message, kStatusWord, to);
     return true;
   });
 }
@@ -103,11 +87,11 @@ Rule contexts_with_bit_63() {
   constexpr std::uint32_t kBit = 0x80000000;
   return both(message_rule(To::kSuite, Function::kCfgUtilRequest,
                            [](base::MutableBytes message) {
-                             put_word(message, 1, word_of(message, 1) | kBit);
+                             set_word(message, 1, word_of(message, 1) | kBit);
                              return true;
                            }),
               message_rule(To::kTarget, Function::kCfgUtilReply, [](base::MutableBytes message) {
-                put_word(message, 1, word_of(message, 1) & ~kBit);
+                set_word(message, 1, word_of(message, 1) & ~kBit);
                 return true;
               }));
 }
@@ -115,7 +99,7 @@ Rule contexts_with_bit_63() {
 Rule requests_once() {
   auto seen = std::make_shared<std::set<std::uint32_t>>();
   return message_rule(To::kSuite, Function::kCfgUtilRequest, [=](base::MutableBytes message) {
-    if (!seen->insert(word_of(message, 2)).second) blank(message);
+    if (!seen->insert(word_of(message, 2)).second) become_frame(message);
     return true;
   });
 }
@@ -294,7 +278,7 @@ std::vector<Wrong> wrong_messages() {
       {"host_reply_context", "replies have another Transaction Context", "cfg.announce",
        [] {
          return message_rule(To::kSuite, Function::kCfgUtilReply, [](base::MutableBytes message) {
-           put_word(message, 2, word_of(message, 2) + 1);
+           set_word(message, 2, word_of(message, 2) + 1);
            return true;
          });
        }},
@@ -312,7 +296,7 @@ std::vector<Wrong> wrong_messages() {
        [] {
          return message_rule(To::kSuite, Function::kBufferRecvPoolUpdate,
                              [](base::MutableBytes message) {
-                               blank(message);
+                               become_frame(message);
                                return true;
                              });
        }},
@@ -320,7 +304,7 @@ std::vector<Wrong> wrong_messages() {
        [] {
          return message_rule(To::kSuite, Function::kBufferPoolFlushReply,
                              [](base::MutableBytes message) {
-                               put_word(message, 2, word_of(message, 2) + 1);
+                               set_word(message, 2, word_of(message, 2) + 1);
                                return true;
                              });
        }},

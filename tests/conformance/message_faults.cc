@@ -11,33 +11,25 @@ using fabric::Op;
 using messaging::CfgCode;
 using messaging::Function;
 
-Fault of_messages(const std::string& name, const std::string& what, const std::string& noticed_by,
-                  Function function, const ChangeMessage& change) {
-  return {name, what, noticed_by, false,
-          [=] { return message_rule(To::kSuite, function, change); }};
-}
-std::uint32_t word(base::Bytes message, std::size_t number) {
-  return base::load_be<std::uint32_t>(&message[4 * number]);
-}
-void set_word(base::MutableBytes message, std::size_t number, std::uint32_t value) {
-  base::store_be(&message[4 * number], value);
+// Messages of the unit.
+Fault of_sent(const std::string& name, const std::string& what, const std::string& noticed_by,
+              Function function, const ChangeMessage& change) {
+  return of_messages(name, what, noticed_by, To::kSuite, function, change);
 }
 // CfgUtil replies of one code.
 Fault of_replies(const std::string& name, const std::string& what, const std::string& noticed_by,
                  CfgCode code, const ChangeMessage& change) {
-  return of_messages(
-      name, what, noticed_by, Function::kCfgUtilReply, [=](base::MutableBytes message) {
-        return word(message, 3) != static_cast<std::uint32_t>(code) || change(message);
-      });
+  return of_sent(name, what, noticed_by, Function::kCfgUtilReply, [=](base::MutableBytes message) {
+    return word_of(message, kCodeWord) != static_cast<std::uint32_t>(code) || change(message);
+  });
 }
 // Replies with one status get another.
 Fault of_status(const std::string& name, const std::string& what, const std::string& noticed_by,
                 std::uint32_t from, std::uint32_t to) {
-  return of_messages(name, what, noticed_by, Function::kCfgUtilReply,
-                     [=](base::MutableBytes message) {
-                       if (word(message, 4) == from) set_word(message, 4, to);
-                       return true;
-                     });
+  return of_sent(name, what, noticed_by, Function::kCfgUtilReply, [=](base::MutableBytes message) {
+    if (word_of(message, kStatusWord) == from) set_word(message, kStatusWord, to);
+    return true;
+  });
 }
 // RDMA writes of the unit.
 Fault of_writes(const std::string& name, const std::string& what, const std::string& noticed_by,
@@ -50,27 +42,27 @@ Fault of_writes(const std::string& name, const std::string& what, const std::str
 }
 
 void add_messages(std::vector<Fault>& all) {
-  all.push_back(of_messages("reply_context", "replies have another Transaction Context", "cfg.echo",
-                            Function::kCfgUtilReply, [](base::MutableBytes message) {
-                              set_word(message, 2, word(message, 2) + 1);
-                              return true;
-                            }));
-  all.push_back(of_messages("context_32", "replies copy 32 bits of the Transaction Context",
-                            "cfg.context_large", Function::kCfgUtilReply,
-                            [](base::MutableBytes message) {
-                              set_word(message, 1, 0);
-                              return true;
-                            }));
-  all.push_back(of_messages("reply_code", "replies have the code 0", "cfg.echo",
-                            Function::kCfgUtilReply, [](base::MutableBytes message) {
-                              set_word(message, 3, 0);
-                              return true;
-                            }));
-  all.push_back(of_messages("message_version", "messages have version 2", "cfg.echo",
-                            Function::kCfgUtilReply, [](base::MutableBytes message) {
-                              message[3] = std::byte{2};
-                              return true;
-                            }));
+  all.push_back(of_sent("reply_context", "replies have another Transaction Context", "cfg.echo",
+                        Function::kCfgUtilReply, [](base::MutableBytes message) {
+                          set_word(message, 2, word_of(message, 2) + 1);
+                          return true;
+                        }));
+  all.push_back(of_sent("context_32", "replies copy 32 bits of the Transaction Context",
+                        "cfg.context_large", Function::kCfgUtilReply,
+                        [](base::MutableBytes message) {
+                          set_word(message, 1, 0);
+                          return true;
+                        }));
+  all.push_back(of_sent("reply_code", "replies have the code 0", "cfg.echo",
+                        Function::kCfgUtilReply, [](base::MutableBytes message) {
+                          set_word(message, 3, 0);
+                          return true;
+                        }));
+  all.push_back(of_sent("message_version", "messages have version 2", "cfg.echo",
+                        Function::kCfgUtilReply, [](base::MutableBytes message) {
+                          message[3] = std::byte{2};
+                          return true;
+                        }));
   all.push_back({"errors_unlimited", "errors of a host never end its connection",
                  "msg.eight_errors", false, [] {
                    // The unit gets a frame in place of an unknown function.
@@ -84,50 +76,50 @@ void add_messages(std::vector<Fault>& all) {
 
 void add_pools(std::vector<Fault>& all) {
   const auto pools = Function::kBufferRecvPool;
-  all.push_back(of_messages("pool_empty", "a pool without elements is advertised",
-                            "pool.advertised", pools, [](base::MutableBytes message) {
-                              set_word(message, 4, 0);
-                              return true;
-                            }));
-  all.push_back(of_messages("pool_twice", "two pools have one reference", "pool.advertised", pools,
-                            [](base::MutableBytes message) {
-                              if (message.size() >= 76) set_word(message, 11, word(message, 3));
-                              return true;
-                            }));
-  all.push_back(of_messages("pool_wraps", "the end of a pool wraps", "pool.advertised", pools,
-                            [](base::MutableBytes message) {
-                              set_word(message, 7, 0xFFFFFFFF);
-                              set_word(message, 8, 0xFFFFFFF0);
-                              return true;
-                            }));
-  all.push_back(of_messages("pool_reference", "a pool reference that idata cannot name",
-                            "pool.advertised", pools, [](base::MutableBytes message) {
-                              set_word(message, 3, 300);
-                              return true;
-                            }));
-  all.push_back(of_messages("flush_context", "the reply to a flush has another context",
-                            "pool.flush_own", Function::kBufferPoolFlushReply,
-                            [](base::MutableBytes message) {
-                              set_word(message, 2, word(message, 2) ^ 1);
-                              return true;
-                            }));
-  all.push_back(of_messages("update_other", "an Update names elements that were not used",
-                            "data.returned", Function::kBufferRecvPoolUpdate,
-                            [](base::MutableBytes message) {
-                              set_word(message, 4, word(message, 4) + 60);
-                              return true;
-                            }));
-  all.push_back(of_messages("update_more", "an Update returns more elements than were used",
-                            "data.returned", Function::kBufferRecvPoolUpdate,
-                            [](base::MutableBytes message) {
-                              set_word(message, 5, 1000);
-                              return true;
-                            }));
-  all.push_back(of_messages("update_pool", "an Update names another pool", "data.returned",
-                            Function::kBufferRecvPoolUpdate, [](base::MutableBytes message) {
-                              set_word(message, 3, word(message, 3) + 1);
-                              return true;
-                            }));
+  all.push_back(of_sent("pool_empty", "a pool without elements is advertised", "pool.advertised",
+                        pools, [](base::MutableBytes message) {
+                          set_word(message, 4, 0);
+                          return true;
+                        }));
+  all.push_back(of_sent("pool_twice", "two pools have one reference", "pool.advertised", pools,
+                        [](base::MutableBytes message) {
+                          if (message.size() >= 76) set_word(message, 11, word_of(message, 3));
+                          return true;
+                        }));
+  all.push_back(of_sent("pool_wraps", "the end of a pool wraps", "pool.advertised", pools,
+                        [](base::MutableBytes message) {
+                          set_word(message, 7, 0xFFFFFFFF);
+                          set_word(message, 8, 0xFFFFFFF0);
+                          return true;
+                        }));
+  all.push_back(of_sent("pool_reference", "a pool reference that idata cannot name",
+                        "pool.advertised", pools, [](base::MutableBytes message) {
+                          set_word(message, 3, 300);
+                          return true;
+                        }));
+  all.push_back(of_sent("flush_context", "the reply to a flush has another context",
+                        "pool.flush_own", Function::kBufferPoolFlushReply,
+                        [](base::MutableBytes message) {
+                          set_word(message, 2, word_of(message, 2) ^ 1);
+                          return true;
+                        }));
+  all.push_back(of_sent("update_other", "an Update names elements that were not used",
+                        "data.returned", Function::kBufferRecvPoolUpdate,
+                        [](base::MutableBytes message) {
+                          set_word(message, 4, word_of(message, 4) + 60);
+                          return true;
+                        }));
+  all.push_back(of_sent("update_more", "an Update returns more elements than were used",
+                        "data.returned", Function::kBufferRecvPoolUpdate,
+                        [](base::MutableBytes message) {
+                          set_word(message, 5, 1000);
+                          return true;
+                        }));
+  all.push_back(of_sent("update_pool", "an Update names another pool", "data.returned",
+                        Function::kBufferRecvPoolUpdate, [](base::MutableBytes message) {
+                          set_word(message, 3, word_of(message, 3) + 1);
+                          return true;
+                        }));
 }
 
 void add_writes(std::vector<Fault>& all) {

@@ -12,7 +12,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from browser import Browser, PROGRAM  # noqa: E402
 
-WIDTH = 1000
+WIDTH, NARROW = 1000, 400
 # Elements by name, and all ids, as the browser has them.
 ELEMENTS = """(() => {
   const counts = {};
@@ -69,6 +69,18 @@ def faults_of_messages(browser, case):
         yield "no message of the case has the fields of a flit"
 
 
+def faults_of_clauses(browser):
+    """On a narrow page too, each id of the table of clauses is on one line."""
+    browser.size(NARROW, 620)
+    broken = browser.run("""[...document.querySelectorAll('#clauses + table :is(td:first-child, a)')].filter((e) => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return range.getClientRects().length > 1;
+    }).map((e) => e.textContent)""")
+    yield from (f"the id {text} is on several lines" for text in broken)
+    browser.size(WIDTH, 620)
+
+
 def first_passed(browser):
     """The element of the first case that passed and has a cell in its messages."""
     found = browser.run("""[...document.querySelectorAll('body > details[id]')].find((e) => e.querySelector('summary .PASS')
@@ -93,6 +105,7 @@ def faults_in_browser(path, page, pictures=None):
                         yield f"{page.elements.get(tag)} of <{tag}> are {seen['counts'].get(tag)} in the browser"
                 if sorted(seen["ids"]) != sorted(page.ids):
                     yield "other ids in the browser"
+            yield from faults_of_clauses(browser)
             case = first_passed(browser)
             if case:
                 yield from faults_of_messages(browser, case)

@@ -19,11 +19,6 @@ using fabric::Op;
 constexpr std::size_t kCsnAt = 20;
 constexpr std::size_t kPartitionAt = 24;
 
-Fault of_cells(const std::string& name, const std::string& what, const std::string& noticed_by,
-               To direction, const ChangeCell& change) {
-  return of_unit(name, what, noticed_by, [=] { return cell_rule(direction, change); });
-}
-
 // ACKs of the suite, as the target sees them.
 Fault of_seen_acks(const std::string& name, const std::string& what, const std::string& noticed_by,
                    const std::function<void(AckExt& ack)>& change) {

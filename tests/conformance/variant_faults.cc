@@ -1,12 +1,9 @@
 // Wrong implementations of the variants of a connection, and of the options of CfgUtil: I/O units,
 // and hosts.
-#include <algorithm>
-#include <initializer_list>
 #include <memory>
 #include <set>
 #include <utility>
 
-#include "base/endian.h"
 #include "messaging/wire/cfg_util.h"
 #include "tests/conformance/faults.h"
 
@@ -19,20 +16,6 @@ using fabric::MgmtKind;
 using fabric::Op;
 using messaging::CfgCode;
 using messaging::Function;
-
-RelayBytes bytes_of(std::initializer_list<unsigned> values) {
-  RelayBytes out;
-  for (const unsigned value : values) out.push_back(static_cast<std::byte>(value));
-  return out;
-}
-
-// The first place where `from` is gets `to`, which has the same length.
-bool replace(base::MutableBytes in, const RelayBytes& from, const RelayBytes& to) {
-  const auto at = std::search(in.begin(), in.end(), from.begin(), from.end());
-  if (at == in.end()) return false;
-  std::ranges::copy(to, at);
-  return true;
-}
 
 // Bytes of the capabilities in MGMT of one kind: fields of Protobuf with their numbers.
 Rule capabilities(To direction, MgmtKind kind, RelayBytes from, RelayBytes to) {
@@ -52,7 +35,7 @@ Rule cfg_data(To direction, CfgCode code, RelayBytes from, RelayBytes to) {
   const std::size_t head = is_request ? 20 : 24;
   return message_rule(direction, function, [=](base::MutableBytes message) {
     if (message.size() <= head) return true;
-    if (base::load_be<std::uint32_t>(&message[12]) == static_cast<std::uint32_t>(code)) {
+    if (word_of(message, kCodeWord) == static_cast<std::uint32_t>(code)) {
       replace(message.subspan(head), from, to);
     }
     return true;
@@ -60,12 +43,10 @@ Rule cfg_data(To direction, CfgCode code, RelayBytes from, RelayBytes to) {
 }
 
 // One word of a message, where it has this value.
-Rule word_of(To direction, Function function, std::size_t number, std::uint32_t from,
-             std::uint32_t to) {
+Rule word_rule(To direction, Function function, std::size_t number, std::uint32_t from,
+               std::uint32_t to) {
   return message_rule(direction, function, [=](base::MutableBytes message) {
-    if (message.size() < 4 * number + 4) return true;
-    std::byte* const at = &message[4 * number];
-    if (base::load_be<std::uint32_t>(at) == from) base::store_be(at, to);
+    if (word_of(message, number) == from) set_word(message, number, to);
     return true;
   });
 }
@@ -153,12 +134,12 @@ void add_agreements(std::vector<Fault>& all) {
       "host_idata_offset", of_reply(kFormB, kFormA));
   add(all, Role::kUnit, "host_contexts_opaque", "contexts that select flows are ignored",
       "host_context_only", of_reply(kSelects, kOpaque));
-  constexpr std::size_t kSecondContext = 3 + 8 + 6;  // the word with the ports
+  constexpr std::size_t kSecondContext = kRecordWord + kRecordWords + 6;  // the word with the ports
   add(all, Role::kHost, "context_other_port", "a context selects the frames of another port",
       "context_selects",
-      [] { return word_of(To::kTarget, Function::kBufferRecvPool, kSecondContext, 8080, 9090); });
+      [] { return word_rule(To::kTarget, Function::kBufferRecvPool, kSecondContext, 8080, 9090); });
   const auto flushes_another = [] {
-    return word_of(To::kTarget, Function::kBufferPoolFlushRequest, 3, 0, 77);
+    return word_rule(To::kTarget, Function::kBufferPoolFlushRequest, 3, 0, 77);
   };
   add(all, Role::kHost, "flush_of_another", "a pool is used after the reply to its flush",
       "flush_of_one", flushes_another);
@@ -169,28 +150,23 @@ void add_agreements(std::vector<Fault>& all) {
 // Bit 63 of a flush request is taken for 1.
 Rule flushes_of_receiver_only() {
   constexpr std::uint32_t kBit = 0x80000000;
-  constexpr std::size_t kContextAt = 4, kContextEnd = 12;
   auto changed = std::make_shared<std::set<std::uint32_t>>();  // the other half of the context
-  return [in = message_rule(To::kTarget, Function::kBufferPoolFlushRequest,
-                            [=](base::MutableBytes message) {
-                              if (message.size() < kContextEnd) return true;
-                              std::byte* const at = &message[kContextAt];
-                              const auto high = base::load_be<std::uint32_t>(at);
-                              if ((high & kBit) != 0) return true;
-                              changed->insert(base::load_be<std::uint32_t>(at + 4));
-                              base::store_be(at, high | kBit);
-                              return true;
-                            }),
-          out = message_rule(
-              To::kSuite, Function::kBufferPoolFlushReply, [=](base::MutableBytes message) {
-                if (message.size() < kContextEnd) return true;
-                std::byte* const at = &message[kContextAt];
-                const auto high = base::load_be<std::uint32_t>(at);
-                if (changed->erase(base::load_be<std::uint32_t>(at + 4)) != 0) {
-                  base::store_be(at, high & ~kBit);
-                }
-                return true;
-              })](To to, RelayBytes& datagram) { return in(to, datagram) && out(to, datagram); };
+  return both(
+      message_rule(To::kTarget, Function::kBufferPoolFlushRequest,
+                   [=](base::MutableBytes message) {
+                     const std::uint32_t high = word_of(message, kContextWord);
+                     if ((high & kBit) != 0) return true;
+                     changed->insert(word_of(message, kContextWord + 1));
+                     set_word(message, kContextWord, high | kBit);
+                     return true;
+                   }),
+      message_rule(To::kSuite, Function::kBufferPoolFlushReply, [=](base::MutableBytes message) {
+        if (changed->erase(word_of(message, kContextWord + 1)) != 0) {
+          const std::uint32_t high = word_of(message, kContextWord);
+          set_word(message, kContextWord, high & ~kBit);
+        }
+        return true;
+      }));
 }
 
 void add_sides(std::vector<Fault>& all) {

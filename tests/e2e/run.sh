@@ -7,7 +7,15 @@
 set -uo pipefail
 export LC_ALL=C.UTF-8
 e2e=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# wrong TEXT: nothing is brought up for a check that does not exist.
+wrong() {
+  echo "run.sh: $1" >&2
+  exit 2
+}
+[ $# -ge 4 ] || wrong "usage: run.sh BIN PORT FILE CHECK [plain] [switches=N]"
 bin=$1 port=$2
+[[ $port =~ ^(packet|pcap|tap)$ ]] || wrong "$port is no LAN port: packet, pcap or tap"
+[ -f "$e2e/checks/$3.sh" ] || wrong "no tests/e2e/checks/$3.sh: $(basename -s .sh "$e2e"/checks/*.sh | paste -sd' ')"
 # shellcheck source=../../scripts/lib/topology.sh
 . "$e2e/../../scripts/lib/topology.sh"
 # shellcheck source=lib.sh
@@ -18,10 +26,13 @@ bin=$1 port=$2
 . "$e2e/traffic.sh"
 # shellcheck source=/dev/null
 . "$e2e/checks/$3.sh"
+declare -F "check_$4" >/dev/null ||
+  wrong "tests/e2e/checks/$3.sh has no check_$4: $(sed -n 's/^check_\([a-z0-9_]*\)() .*/\1/p' "$e2e/checks/$3.sh" | paste -sd' ')"
 for word in "${@:5}"; do
   case $word in
     plain) plain ;;
     switches=[12]) switches=${word#*=} ;;
+    *) wrong "$word is none of plain, switches=1 and switches=2" ;;
   esac
 done
 topology_begin

@@ -12,7 +12,7 @@ from serial import before, distance
 LANES = 0x800F                                                   # 0 to 3 and 15
 FLIT_PAYLOAD, MCP, CREDIT = 128, 256, 4096                       # what this host offers
 IDLE_AFTER, SILENT_AFTER = 0.010, 0.905                          # P-LINK-33, between programs
-FIRST_TIME_OUT, LEAST_TIME_OUT, MOST_FAILURES = 0.010, 0.001, 900                # P-LINK-27
+FIRST_TIME_OUT, LEAST_TIME_OUT, MOST_REPEATS = 0.010, 0.001, 900                # P-LINK-27
 DATA_LANES = (0, 1, 2, 3)
 COUNT24 = 1 << 24
 MOST_FLIGHT = 1 << 14                                            # flits; less than half of the LSNs
@@ -171,7 +171,7 @@ class FullProfile:
             return
         self.failures += 1
         self.counters.add("link.full.timeouts")
-        if self.failures >= MOST_FAILURES:
+        if self.failures > MOST_REPEATS:
             return self.on_down("no acknowledgement")
         self.repeat_from = self.flight[0].lsn
         self.end_of_batch()

@@ -5,8 +5,8 @@ Each test is a function of a fresh `Unit` (scripted_unit.py); its name is what i
 Exit status 1 if one fails.
 """
 import sys
-import traceback
 
+import check_runner
 import checks_link
 import checks_messages
 from scripted_unit import Unit
@@ -14,20 +14,5 @@ from scripted_unit import Unit
 TESTS = checks_link.TESTS + checks_messages.TESTS
 
 
-def main():
-    failed = 0
-    for function in TESTS:
-        if len(sys.argv) > 1 and function.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            function(Unit())
-        except Exception:
-            failed += 1
-            print(f"FAILED {function.__name__}")
-            traceback.print_exc(limit=-2)
-    print(f"{len(TESTS)} tests, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_runner.run(TESTS, Unit, sys.argv[1:]))

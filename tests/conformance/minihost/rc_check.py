@@ -123,7 +123,7 @@ def run(seed, loss, delay, go_back_n=False, packets=150):
 
 
 def silent():
-    """P-RC-9: a path that carries nothing ends the queue pair after 7 time-outs, and not before 5 s."""
+    """P-RC-9: a path that carries nothing ends the queue pair after 7 retransmissions, and not before 5 s."""
     clock = Clock()
     timers = Timers(clock)
     path = Path(1, timers, 1.0, (0, 0))

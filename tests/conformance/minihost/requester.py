@@ -12,7 +12,7 @@ from serial import before, distance
 
 MOST_PACKETS = 256                                               # P-RC-22
 MOST_CELLS = 1024                                                # fewer than a responder keeps early (P-RC-4)
-MOST_TIMEOUTS, LEAST_TIME = 7, 5.0                               # P-RC-9
+MOST_REPEATS, LEAST_TIME = 7, 5.0                                # P-RC-9
 HEADERS = 72                                                     # of a cell in its datagram
 
 
@@ -39,6 +39,7 @@ class Requester:
     def __init__(self, qp, timers, counters):
         self.qp, self.timers, self.counters = qp, timers, counters
         self.queue, self.flight = deque(), deque()
+        self.begun = []                                          # acknowledged cells of the oldest packet that is not acknowledged as a whole
         self.timer = self.current = None
         self.credits = 0
 
@@ -66,6 +67,7 @@ class Requester:
         packets = list(dict.fromkeys([f.packet for f in self.flight] + ([self.current] if self.current else [])))
         packets += list(self.queue)
         self.flight.clear()
+        self.begun.clear()
         self.queue.clear()
         self.current = None
         for packet in packets:
@@ -168,9 +170,23 @@ class Requester:
                 return None
         return count
 
+    def _take_back(self, cell):
+        """P-ACK-6: a NAK of the packet CRC names the oldest packet, and its cells are sent once more, also those that were acknowledged."""
+        first = self.begun[0].cell if self.begun else None
+        before_it = first and (first.lcn - 1) & 0xFFFF
+        if not first or (cell.ackx.code, cell.csn, cell.psn, cell.ackx.cumulative) != (ack.SEQUENCE, 0, first.psn, before_it):
+            return
+        for f in self.begun:
+            f.arrived = False
+        self.flight.extendleft(reversed(self.begun))
+        self.begun.clear()
+        self.acknowledged = before_it
+
     def on_ack(self, cell):
         x = cell.ackx
         is_nak = cell.op == c.NAK
+        if is_nak:
+            self._take_back(cell)
         count = self._legal(cell, x, is_nak)
         if count is None:
             return self.counters.add("fabric.ack.stale")
@@ -185,7 +201,9 @@ class Requester:
                 self.congestion.grow(f.cost)
         for _ in range(count):
             f = self.flight.popleft()
+            self.begun.append(f)
             if f.cell.ends:
+                self.begun.clear()
                 self.packets -= 1
                 self.receives -= f.packet.consumes_receive
                 done.append(f.packet)
@@ -256,7 +274,7 @@ class Requester:
         if self.stalled_since is None:
             self.stalled_since = self.flight[0].sent
         self.timeouts += 1
-        if self.timeouts >= MOST_TIMEOUTS and now - self.stalled_since >= LEAST_TIME:
+        if self.timeouts > MOST_REPEATS and now - self.stalled_since >= LEAST_TIME:
             return self.qp.fail("no acknowledgement")
         self.congestion.time_out()
         self._mark_lost()

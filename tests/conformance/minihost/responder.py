@@ -32,7 +32,7 @@ class Responder:
         self.mcp, self.go_back_n, self.packet_crc = mcp, go_back_n, packet_crc
         self.bitmap_words = min(self.qp.bitmap_words, (mcp + 56 - 44) // 4)      # P-ACK-8
         self.early, self.early_bytes = {}, 0                    # LCN -> cell
-        self.ack_due = self.gap_refused = False
+        self.ack_due = self.gap_refused = self.packet_refused = False
         self._forget_packet()
 
     def _forget_packet(self):
@@ -69,6 +69,10 @@ class Responder:
             self._refuse(header, Refusal(ack.INVALID))
 
     def _keep(self, cell):
+        if self.packet_refused:                                  # P-RC-20
+            if cell.flags & c.A:
+                self._nak(ack.SEQUENCE, self.psn, 0)
+            return
         if self.go_back_n:
             if not self.gap_refused:
                 self.gap_refused = True
@@ -141,7 +145,7 @@ class Responder:
         self.last = (cell.psn, cell.csn)
         self.lcn = (self.lcn + 1) & 0xFFFF
         self.csn = cell.csn + 1
-        self.ack_due, self.gap_refused = True, False
+        self.ack_due, self.gap_refused, self.packet_refused = True, False, False
         if cell.ends:
             self._complete(cell)
 
@@ -151,6 +155,7 @@ class Responder:
             self.lcn, self.csn = self.first_lcn, 0
             self.last = ((self.psn - 1) & 0xFFFFFF, 0)
             self._forget_packet()
+            self.early, self.early_bytes, self.packet_refused = {}, 0, True
             return self._nak(ack.SEQUENCE, self.psn, 0)
         op, va, idata, size, raw = self.op, self.va, self.idata, self.size, b"".join(self.parts)
         self.psn, self.csn = (self.psn + 1) & 0xFFFFFF, 0

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """The session of this folder against a responder in memory, with its own clock: repeats, cookies, new keys, their end.
 
-`session_check.py`; exit status 1 if a test fails.
+`session_check.py [NAME...]` runs some. Exit status 1 if one fails.
 """
 import sys
-import traceback
 
+import check_runner
 import noise
 from counters import Counters
 from scripted_responder import Responder
@@ -192,18 +192,5 @@ def bye_ends_the_keys_and_initiation_comes_sooner(b):
     assert len(gaps) > 10 and all(0.05 <= gap <= 0.0668 for gap in gaps), gaps
 
 
-def main():
-    failed = 0
-    for function in TESTS:
-        try:
-            function(Fixture())
-        except Exception:
-            failed += 1
-            print(f"FAILED {function.__name__}")
-            traceback.print_exc(limit=-2)
-    print(f"{len(TESTS)} tests, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_runner.run(TESTS, Fixture, sys.argv[1:]))

@@ -70,7 +70,8 @@ check_suite() {
   # What is FAIL is compared with the list, so the exit status is not.
   in_ns "$ns_iou" timeout 500 "$bin/splitnic" conform --as iou --listen "udp://$iou_address" --timeout 2 "${suite[@]}" "${chosen[@]}" \
     --json "$work/conform.json" >"$work/conform.log" 2>&1
-  "$python" -B "$e2e/../conformance/expected_verdicts.py" "$work/conform.json" "$expected_verdicts" "$links" || fail "not what is expected"
+  "$bin/splitnic" conform --list --as iou >"$work/cases" || fail "it lists no cases"
+  "$python" -B "$e2e/../conformance/expected_verdicts.py" "$work/conform.json" "$expected_verdicts" "$links" "$work/cases" || fail "not what is expected"
   grep '^states' "$work/conform.log"
   echo "$links, in $(($(milliseconds) - began)) ms, $(grep -c '^started' "$work/mini.log") starts"
   stop mini || fail "it does not stop"

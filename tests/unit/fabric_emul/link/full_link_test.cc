@@ -262,7 +262,7 @@ TEST(FullLinkTest, S000_41_high_priority_and_management_go_first) {
   EXPECT_EQ(flit.header.vl, 3);
 }
 
-TEST(FullLinkTest, the_link_is_dead_after_16_failures) {
+TEST(FullLinkTest, P_LINK_27_the_link_is_dead_after_16_retransmissions) {
   FullLinkConfig config;
   config.idle_missing_max = 100;  // not by silence
   config.first_timeout = config.retry_timeout;
