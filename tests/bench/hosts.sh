@@ -17,6 +17,8 @@
 # Other parts: hosts_measure.py (results), hosts_report.py (tables), line_plot.py.
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
+# shellcheck source=many_hosts.sh
+. "$bench/many_hosts.sh"
 
 take_settings() {
   local few=${given[--quick]:+1} kept_numbers=1,2,4,8,16,32,64 kept_most=64 kept_rounds=5 kept_seconds=3 number
@@ -32,52 +34,12 @@ take_settings() {
   [ "$most" -le 250 ] || die 2 "--max-hosts is at most 250"
 }
 
-# $ns_iou has the bridge of the fabric, 10.99.0.1, and lan0; $ns_lan 10.77.0.2.
-make_unit_side() {
-  ns_iou=sn$$-u ns_lan=sn$$-l
-  host_namespace "$ns_iou" && host_namespace "$ns_lan" && veth_between "$ns_iou" lan0 "$ns_lan" lan0 &&
-    ip -n "$ns_iou" link add fab0 type bridge && ip -n "$ns_iou" link set fab0 up &&
-    ip -n "$ns_iou" addr add 10.99.0.1/16 dev fab0 && ip -n "$ns_lan" addr add 10.77.0.2/16 dev lan0 || return 1
-  silence_interface "$ns_iou" lan0
-  wide_sockets "$ns_iou"
-}
-
-make_host_side() { # I
-  local ns=sn$$-h$1
-  host_namespace "$ns" && veth_between "$ns" fab0 "$ns_iou" "f$1" && ip -n "$ns_iou" link set "f$1" master fab0 &&
-    ip -n "$ns" addr add "10.99.1.$1/16" dev fab0 && forget_tcp "$ns"
-}
-
-start_host() { # I
-  start "host$1" "sn$$-h$1" "$bin/splitnic-host" --connect udp://10.99.0.1:7471 --tap nic0 --control "$work/h$1.sock" \
-    --insecure-lab --name "h$1" --payload-crc on
-}
-
-open_host() { # I
-  wait_until 20 host_is_up "$work/h$1.sock" && nic0_replies "sn$$-h$1" "10.77.1.$1/16" 10
-}
-
 measure() { # N FILE
   local i busy=$(($1 < 8 ? $1 : 8)) options=()
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan packet:lan0 --listen udp://10.99.0.1:7471 --control "$work/iou.sock" \
-    --insecure-lab --name iou --max-hosts "$1" --payload-crc on
-  for i in $(seq "$1"); do start_host "$i"; done
-  for i in $(seq "$1"); do open_host "$i" || { echo "host $i does not come up" >&2 && return 1; }; done
+  start_all "$1" || return 1
   for i in $(seq "$busy"); do options+=(--host "sn$$-h$i"); done
   measured "$python" "$bench/hosts_measure.py" "${options[@]}" --lan "$ns_lan" --iou "$ns_iou" --pid "${pid_of[iou]}" \
     --hosts "$1" --splitnic "$bin/splitnic" --control "$work/iou.sock" --seconds "$seconds" >"$2"
-}
-
-# Hosts first, all of them at once. A second signal would break off a clean stop.
-take_down() { # N
-  local i
-  for i in $(seq "$1"); do [ -z "${pid_of[host$i]:-}" ] || kill -TERM "${pid_of[host$i]}" 2>/dev/null; done
-  for i in $(seq "$1"); do
-    [ -z "${pid_of[host$i]:-}" ] || wait_until 10 process_ended "${pid_of[host$i]}"
-    stop "host$i" TERM 5
-  done
-  stop iou TERM 5
-  rm -f "$work"/*.log
 }
 
 take_options "--hosts --max-hosts --rounds --seconds --out --bin" "--quick --resume --publish" "$@"

@@ -13,6 +13,7 @@ from measuring import ADDRESS, Failed, Server, in_namespace, iperf_server, outpu
 URL = "http://127.0.0.1:9477"
 SNAPSHOTS_PER_SECOND = 10
 CONFIDENCE = 0.95
+GOAL = 2  # per cent, of throughput and round trip with all three
 ROUND_TRIPS = os.path.join(os.path.dirname(__file__), "round_trips.py")
 METRICS = ("throughput, Gbit/s", "data thread of the I/O unit, s/GB", "data thread of the host, s/GB", "round trip, us")
 
@@ -91,6 +92,24 @@ def line_of(name, metric, without, with_it):
             f"{middle:+.2f} % ({least:+.2f} to {greatest:+.2f})")
 
 
+def verdict(ratios, less_is_better):
+    """Whether what is worse with it is worse by GOAL per cent at most: the range of the median decides, if it does."""
+    worse = [100 * (ratio - 1 if less_is_better else 1 - ratio) for ratio in median_with_range(ratios)]
+    least, greatest = sorted(worse[1:])
+    if greatest <= GOAL:
+        return f"within {GOAL} %"
+    return f"NOT within {GOAL} %" if least > GOAL else "not decided: measure more rounds on a quiet machine, or longer runs"
+
+
+def goal_lines(without, with_it):
+    """Of the runs of all three: throughput and round trip."""
+    lines = []
+    for metric, less_is_better in ((0, False), (3, True)):
+        ratios = [b[metric] / a[metric] for a, b in zip(without, with_it)]
+        lines.append(f"goal: {METRICS[metric]}: {verdict(ratios, less_is_better)}")
+    return lines
+
+
 def idle_cost(pid, seconds, *commands):
     """Processor time of the data thread per second that these commands take, without traffic: exact on a busy machine too."""
     def used():
@@ -115,6 +134,7 @@ def main(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds):
     for name, (without, with_it) in results.items():
         for metric, a, b in zip(METRICS, zip(*without), zip(*with_it)):
             print(line_of(name, metric, a, b))
+    print("\n".join(goal_lines(*results["all three"])))
     often = reader(unit, "/state.json", interval=1 / SNAPSHOTS_PER_SECOND)
     snapshot = idle_cost(pid_unit, int(seconds), often) / SNAPSHOTS_PER_SECOND
     print(f"one snapshot: {1e6 * snapshot:.0f} us of the I/O unit's data thread, without traffic")

@@ -2,7 +2,7 @@
 # The cost of being watched: /metrics scraped every second, the live page (docs/page.md) open, `splitnic monitor`, and all three, each
 # at both programs and each in turn with nothing of it. Prints throughput of TCP from the host to the LAN, processor time of the
 # data threads per GB, and the median round trip: by how much each differs from the run before it, as the median over the rounds
-# with its range of 95 % confidence. On a machine with other work the processor time per GB is the one to look at. Then the
+# with its range of 95 % confidence, and whether that is within the goal of 2 % of throughput and round trip with all three. On a machine with other work the processor time per GB is the one to look at. Then the
 # data threads' time for one snapshot and for all three, while nothing else happens, which is exact there too. Asserts nothing. Root.
 #   tests/bench/page_cost.sh [--seconds S] [--rounds N] [--bin DIR]
 #     --seconds S    of each run, default 5

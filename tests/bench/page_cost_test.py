@@ -1,7 +1,7 @@
 """Shows what page_cost.py makes of results. All results are made up."""
 import unittest
 
-from page_cost import line_of, median_with_range
+from page_cost import goal_lines, line_of, median_with_range, verdict
 
 
 class Ranges(unittest.TestCase):
@@ -19,6 +19,20 @@ class Ranges(unittest.TestCase):
         without = [10.0, 8.0, 5.0]
         line = line_of("page", "throughput", without, [0.99 * value for value in without])
         self.assertEqual(line, "page: throughput: 8.000 without, 7.920 with: -1.00 % (-1.00 to -1.00)")
+
+    def test_the_range_decides_about_the_goal(self):
+        self.assertEqual(verdict([0.99, 1.0, 0.985], less_is_better=False), "within 2 %")
+        self.assertEqual(verdict([1.5, 1.4, 1.6], less_is_better=False), "within 2 %")  # more throughput
+        self.assertEqual(verdict([0.9, 0.95, 0.97], less_is_better=False), "NOT within 2 %")
+        self.assertEqual(verdict([1.03, 1.05, 1.04], less_is_better=True), "NOT within 2 %")
+        self.assertTrue(verdict([0.95, 1.0, 1.01], less_is_better=False).startswith("not decided"))
+
+    def test_the_goal_is_about_throughput_and_round_trips(self):
+        without = [[10.0, 1.0, 1.0, 50.0]] * 3
+        self.assertEqual(goal_lines(without, [[9.9, 2.0, 2.0, 50.5]] * 3),
+                         ["goal: throughput, Gbit/s: within 2 %", "goal: round trip, us: within 2 %"])
+        self.assertEqual(goal_lines(without, [[9.0, 1.0, 1.0, 40.0]] * 3),
+                         ["goal: throughput, Gbit/s: NOT within 2 %", "goal: round trip, us: within 2 %"])
 
 
 if __name__ == "__main__":
