@@ -51,6 +51,7 @@ std::string encode(const Request& request) {
   switch (request.command) {
     case Command::kShow:
       out.mutable_show()->set_json(request.json);
+      out.mutable_show()->set_verbose(request.verbose);
       break;
     case Command::kStats:
       out.mutable_stats()->set_json(request.json);
@@ -115,6 +116,7 @@ std::optional<Request> decode_request(std::string_view bytes) {
     case admin::Request::kShow:
       request.command = Command::kShow;
       request.json = in.show().json();
+      request.verbose = in.show().verbose();
       return request;
     case admin::Request::kStats:
       request.command = Command::kStats;

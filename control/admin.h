@@ -48,6 +48,7 @@ struct Request {
   std::string interface {};  // nic, capture: the host's; empty: whichever it has
   // capture: where the frames go; inside of the program only.
   std::shared_ptr<lan::FrameCapture> frames{};
+  bool verbose = false;  // show
   friend bool operator==(const Request&, const Request&) = default;
 };
 

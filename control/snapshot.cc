@@ -17,23 +17,13 @@ std::string of_queue(const std::string& text, std::optional<std::uint64_t> queue
   return text + (queue ? " of queue " + std::to_string(*queue) : "");
 }
 
-// "0.2 s", "59 s", "3 min 5 s", "2 h 3 min", "9 d 4 h"
-std::string span_text(base::Duration span) {
-  const auto tenths = span / std::chrono::milliseconds(100);
-  const auto seconds = tenths / 10;
-  const auto two = [](auto first, const char* unit, auto second, const char* part) {
-    return std::to_string(first) + unit + std::to_string(second) + part;
-  };
-  if (seconds < 10) return two(seconds, ".", tenths % 10, " s");
-  if (seconds < 60) return std::to_string(seconds) + " s";
-  if (seconds < 3600) return two(seconds / 60, " min ", seconds % 60, " s");
-  if (seconds < 86400) return two(seconds / 3600, " h ", seconds % 3600 / 60, " min");
-  return two(seconds / 86400, " d ", seconds % 86400 / 3600, " h");
-}
-
 std::string speed_text(const LanInfo& lan) {
   if (lan.speed_mbps == 0) return "";
   return std::to_string(lan.speed_mbps) + " Mbit/s" + (lan.is_full_duplex ? "" : " half duplex");
+}
+
+void add_up(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
+  if (part) sum = sum.value_or(0) + *part;
 }
 
 // Peers that are not up, and why, as far as that is known.
@@ -96,6 +86,95 @@ std::string peers_text(const std::vector<PeerInfo>& all) {
   return peers.text() + errors_text(all);
 }
 
+std::string line(const char* name, const std::string& value) {
+  return value.empty() ? "" : detail_text({name, value});
+}
+
+std::string line(const char* name, const std::optional<std::uint64_t>& number) {
+  return number ? detail_text({name, *number}) : "";
+}
+
+std::string line(const char* name, const std::optional<base::Duration>& span) {
+  return span ? detail_text({name, span_text(*span)}) : "";
+}
+
+// With --verbose: a block for each peer.
+std::string peer_details(const PeerInfo& peer) {
+  std::string out = "\npeer " + printable(peer.name.empty() ? peer.address : peer.name) + ":\n";
+  out += line("address", peer.address) + line("state", peer.state) +
+         line("in this state for", peer.since) + line("last heard before", peer.last_heard) +
+         line("last error", peer.last_error) + line("next attempt in", peer.next_attempt) +
+         line("port", peer.port) + line("LID", peer.lid) + line("program", peer.program) +
+         line("key", peer.key) + line("mode", peer.mode) + line("channels", peer.channels) +
+         line("frames in, indicated by", peer.idata_in) +
+         line("frames out, indicated by", peer.idata_out) + line("MAC", peer.mac) +
+         line("NIC", peer.nic) + line("queues", peer.queues);
+  for (const Detail& detail : peer.details) out += detail_text(detail);
+  out +=
+      line("memory_bytes", peer.memory_bytes) + line("memory at most_bytes", peer.memory_bytes_max);
+  for (const auto& [name, value] : peer.counters) {
+    out += "  " + printable(name) + ": " + std::to_string(value) + "\n";
+  }
+  return out;
+}
+
+std::string counters_text(const std::map<std::string, std::uint64_t>& counters) {
+  TextTable table({"COUNTER", "VALUE"});
+  for (const auto& [name, value] : counters) table.add({name, std::to_string(value)});
+  return table.text();
+}
+
+std::string pools_text(const Snapshot& snapshot, bool has_frames) {
+  const bool has_context = std::ranges::any_of(
+      snapshot.pools, [](const PoolInfo& pool) { return !pool.context.empty(); });
+  std::vector<std::string> heading{"POOL", "SIDE",      "PEER",  "ELEMENTS",
+                                   "SIZE", "AVAILABLE", "STATES"};
+  if (has_context) heading.emplace_back("FOR");
+  if (has_frames) heading.emplace_back("FRAMES");
+  TextTable pools(std::move(heading));
+  for (const PoolInfo& pool : snapshot.pools) {
+    std::string states;
+    for (const auto& [state, count] : pool.elements_by_state) {
+      states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
+    }
+    std::vector<std::string> row{of_queue(std::to_string(pool.ref), pool.queue),
+                                 pool.side,
+                                 pool.peer,
+                                 std::to_string(pool.elements),
+                                 std::to_string(pool.size),
+                                 std::to_string(pool.available),
+                                 states};
+    if (has_context) row.push_back(pool.context);
+    if (has_frames) row.push_back(pool.frames ? std::to_string(*pool.frames) : "");
+    pools.add(std::move(row));
+  }
+  if (snapshot.pools_left_out == 0) return pools.text();
+  return pools.text() + "and " + std::to_string(snapshot.pools_left_out) + " more pools\n";
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return text;
+}
+
+std::string links_text(const std::vector<LinkInfo>& all) {
+  std::vector<std::string> heading{"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"};
+  if (!all.empty()) {
+    for (const auto& detail : all.front().details) heading.push_back(upper(name_text(detail)));
+  }
+  TextTable links(std::move(heading));
+  for (const LinkInfo& link : all) {
+    std::vector<std::string> row{of_queue(link.address, link.queue), link.state,
+                                 std::to_string(link.cell_bytes), std::to_string(link.lanes),
+                                 link.payload_crc};
+    for (const auto& detail : link.details) row.push_back(value_text(detail));
+    links.add(std::move(row));
+  }
+  return links.text();
+}
+
 std::string microseconds(base::Duration duration) {
   std::array<char, 32> out{};
   std::snprintf(out.data(), out.size(), "%.1f us", static_cast<double>(duration.count()) / 1000.0);
@@ -107,6 +186,12 @@ std::string microseconds(base::Duration duration) {
 std::map<std::string, std::uint64_t> merged_counters(const Snapshot& snapshot) {
   std::map<std::string, std::uint64_t> all;
   for (const auto& [name, value] : snapshot.counters) all[name] += value;
+  return all;
+}
+
+std::map<std::string, std::uint64_t> counters_in_use(const Snapshot& snapshot) {
+  auto all = merged_counters(snapshot);
+  std::erase_if(all, [](const auto& counter) { return counter.second == 0; });
   return all;
 }
 
@@ -128,7 +213,11 @@ void add_queue(Snapshot& all, Snapshot queue) {
   append(all.counters, queue.counters);
   for (const PeerInfo& peer : queue.peers) {
     const auto same = std::ranges::find(all.peers, peer.name, &PeerInfo::name);
-    if (same != all.peers.end()) same->queues = same->queues.value_or(0) + peer.queues.value_or(0);
+    if (same == all.peers.end()) continue;
+    same->queues = same->queues.value_or(0) + peer.queues.value_or(0);
+    add_up(same->memory_bytes, peer.memory_bytes);
+    add_up(same->memory_bytes_max, peer.memory_bytes_max);
+    for (const auto& [name, value] : peer.counters) same->counters[name] += value;
   }
 }
 
@@ -150,6 +239,8 @@ std::string show_text(const Snapshot& snapshot) {
            (snapshot.manager->is_here ? ", in this switch\n" : "\n");
   }
   for (const std::string& at : snapshot.listen) out += "listens at " + at + "\n";
+  const bool is_verbose = !snapshot.details.empty();
+  for (const Detail& detail : snapshot.details) out += detail_text(detail);
   const bool has_speed =
       std::ranges::any_of(snapshot.lan, [](const LanInfo& port) { return port.speed_mbps > 0; });
   std::vector<std::string> lan_heading{"LAN", "LINK", "MTU", "MAC"};
@@ -160,27 +251,6 @@ std::string show_text(const Snapshot& snapshot) {
     if (has_speed) row.push_back(speed_text(port));
     lan.add(std::move(row));
   }
-  const bool has_context = std::ranges::any_of(
-      snapshot.pools, [](const PoolInfo& pool) { return !pool.context.empty(); });
-  std::vector<std::string> pool_heading{"POOL", "SIDE",      "PEER",  "ELEMENTS",
-                                        "SIZE", "AVAILABLE", "STATES"};
-  if (has_context) pool_heading.emplace_back("FOR");
-  TextTable pools(std::move(pool_heading));
-  for (const PoolInfo& pool : snapshot.pools) {
-    std::string states;
-    for (const auto& [state, count] : pool.elements_by_state) {
-      states += (states.empty() ? "" : " ") + state + "=" + std::to_string(count);
-    }
-    std::vector<std::string> row{of_queue(std::to_string(pool.ref), pool.queue),
-                                 pool.side,
-                                 pool.peer,
-                                 std::to_string(pool.elements),
-                                 std::to_string(pool.size),
-                                 std::to_string(pool.available),
-                                 states};
-    if (has_context) row.push_back(pool.context);
-    pools.add(std::move(row));
-  }
   TextTable channels({"CHANNEL", "PEER", "QP", "PEER QP", "SERVICE", "STATE", "ROUND TRIP"});
   for (const ChannelInfo& channel : snapshot.channels) {
     channels.add({of_queue(std::to_string(channel.number), channel.queue), channel.peer,
@@ -188,17 +258,15 @@ std::string show_text(const Snapshot& snapshot) {
                   channel.state,
                   channel.round_trip.count() > 0 ? microseconds(channel.round_trip) : ""});
   }
-  TextTable links({"LINK", "STATE", "CELL", "LANES", "PAYLOAD CRC"});
-  for (const LinkInfo& link : snapshot.links) {
-    links.add({of_queue(link.address, link.queue), link.state, std::to_string(link.cell_bytes),
-               std::to_string(link.lanes), link.payload_crc});
+  std::string peers;
+  if (is_verbose) {
+    for (const PeerInfo& peer : snapshot.peers) peers += peer_details(peer);
+  } else {
+    peers = peers_text(snapshot.peers);
   }
-  const std::string left_out =
-      snapshot.pools_left_out == 0
-          ? std::string()
-          : "and " + std::to_string(snapshot.pools_left_out) + " more pools\n";
-  return out + peers_text(snapshot.peers) + lan.text() + pools.text() + left_out + channels.text() +
-         links.text();
+  return out + peers + lan.text() + pools_text(snapshot, is_verbose) + channels.text() +
+         links_text(snapshot.links) +
+         (is_verbose ? counters_text(counters_in_use(snapshot)) : std::string());
 }
 
 std::string stats_text(const Snapshot& snapshot) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "control/details.h"
 
 namespace splitnic::control {
 
@@ -33,6 +34,10 @@ struct PeerInfo {
   // Of a connection: "1", "2" or "separate"; and of rdma mode how writes into the own pools and
   // into those of the peer are indicated: "pool", "offset" or "message".
   std::string channels = {}, idata_in = {}, idata_out = {};
+  Details details = {};  // with --verbose, like the next two
+  // Of a host: memory of the I/O unit that its connections take, and may take.
+  std::optional<std::uint64_t> memory_bytes = {}, memory_bytes_max = {};
+  std::map<std::string, std::uint64_t> counters = {};  // its own that are not 0
 };
 
 struct PoolInfo {
@@ -59,6 +64,7 @@ struct LinkInfo {
   std::uint64_t cell_bytes = 0, lanes = 1;
   std::string payload_crc = {};  // "on", "off (same machine)", ...
   std::optional<std::uint64_t> queue = {};
+  Details details = {};  // with --verbose; each link has the same names
 };
 
 struct LanInfo {
@@ -96,6 +102,7 @@ struct Snapshot {
   std::vector<ChannelInfo> channels;
   std::vector<LinkInfo> links;
   std::vector<LanInfo> lan;
+  Details details = {};  // with --verbose: of the program
   // In any order; a name may occur several times.
   std::vector<std::pair<std::string, std::uint64_t>> counters;
 };
@@ -104,6 +111,7 @@ struct Snapshot {
 struct SnapshotParts {
   bool has_peers = true;  // with their pools, channels and links
   bool has_counters = true;
+  bool has_details = false;  // with --verbose: those of the counters that are of a peer go with it
 };
 
 // Each queue of a program with several takes its own snapshot. set_queue() numbers one, and
@@ -115,7 +123,8 @@ void add_queue(Snapshot& all, Snapshot queue);
 // Lists the pool, or counts it as left out if kPoolsShown are listed.
 void add_pool(Snapshot& snapshot, PoolInfo pool);
 
-// Returns one line, with its newline.
+// Returns one line, with its newline. A snapshot with details of the program is shown with all
+// details, and with the counters that are not 0.
 std::string show_json(const Snapshot& snapshot);
 std::string show_text(const Snapshot& snapshot);
 // Returns one flat object on one line, sorted by name, with its newline.
@@ -124,6 +133,8 @@ std::string stats_json(const Snapshot& snapshot);
 std::string stats_text(const Snapshot& snapshot);
 // Returns the counters, sorted by name; values of one name are added up.
 std::map<std::string, std::uint64_t> merged_counters(const Snapshot& snapshot);
+// The same of those that are not 0.
+std::map<std::string, std::uint64_t> counters_in_use(const Snapshot& snapshot);
 
 // Echo round trips: one duration per reply.
 struct PingResult {

@@ -14,6 +14,12 @@ namespace {
 
 namespace json = boost::json;
 
+json::object counters_json(const std::map<std::string, std::uint64_t>& counters) {
+  json::object all;
+  for (const auto& [name, value] : counters) all[json_string(name)] = value;
+  return all;
+}
+
 json::object to_json(const PeerInfo& peer) {
   json::object out{{"name", json_string(peer.name)},
                    {"address", json_string(peer.address)},
@@ -40,6 +46,10 @@ json::object to_json(const PeerInfo& peer) {
   if (!peer.channels.empty()) out["channels"] = json_string(peer.channels);
   if (!peer.idata_in.empty()) out["idata_in"] = json_string(peer.idata_in);
   if (!peer.idata_out.empty()) out["idata_out"] = json_string(peer.idata_out);
+  if (peer.memory_bytes) out["memory_bytes"] = *peer.memory_bytes;
+  if (peer.memory_bytes_max) out["memory_bytes_max"] = *peer.memory_bytes_max;
+  if (!peer.details.empty()) out["details"] = details_json(peer.details);
+  if (!peer.counters.empty()) out["counters"] = counters_json(peer.counters);
   return out;
 }
 
@@ -89,6 +99,7 @@ json::object to_json(const LinkInfo& link) {
   out["cell_bytes"] = link.cell_bytes;
   out["lanes"] = link.lanes;
   out["payload_crc"] = json_string(link.payload_crc);
+  if (!link.details.empty()) out["details"] = details_json(link.details);
   return out;
 }
 
@@ -120,13 +131,15 @@ std::string show_json(const Snapshot& snapshot) {
     all["listen"] = std::move(listen);
   }
   if (snapshot.pools_left_out != 0) all["pools_left_out"] = snapshot.pools_left_out;
+  if (!snapshot.details.empty()) {
+    all["details"] = details_json(snapshot.details);
+    all["counters"] = counters_json(counters_in_use(snapshot));
+  }
   return json::serialize(all) + "\n";
 }
 
 std::string stats_json(const Snapshot& snapshot) {
-  json::object all;
-  for (const auto& [name, value] : merged_counters(snapshot)) all[json_string(name)] = value;
-  return json::serialize(all) + "\n";
+  return json::serialize(counters_json(merged_counters(snapshot))) + "\n";
 }
 
 }  // namespace splitnic::control

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/daemon/report_details.h"
 #include "control/nic_request.h"
 #include "control/parse_outcome.h"
 #include "control/setting.h"
@@ -27,31 +28,36 @@ std::string Admin::state_of(std::size_t unit) const {
   return link->peer_instance() == 0 ? "connecting" : "down";
 }
 
-control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
+control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   control::Snapshot s;
   s.role = "host";
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-host");
   s.aead = options_.common.keys.aead_name();
   s.state = state();
+  if (parts.has_details) {
+    s.details = control::program_details(options_.common, host_ != nullptr);
+    s.details.emplace_back("interface", interface());
+  }
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
     control::PeerInfo peer;
     peer.address = options_.units[i].text();
     peer.mode = control::mode_name(messaging::Mode::kRdma);
     peer.state = state_of(i);
-    if (host_ != nullptr) add_unit(s, peer, i);
+    if (host_ != nullptr) add_unit(s, peer, i, parts);
     s.peers.push_back(peer);
   }
   if (host_ != nullptr) add_host(s);
   return s;
 }
 
-void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const {
+void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit,
+                     control::SnapshotParts parts) const {
   const fabric::Link* const link = host_->link_to(unit);
   if (link != nullptr) add_history(peer, *link, unit);
   if (link != nullptr && link->peer_instance() != 0) {
     peer.key = link->peer_key();
-    control::add_link(s, *link);
+    control::add_link(s, *link, parts);
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
   peer.mac = control::mac_text(tap_->state().mac);
@@ -61,6 +67,21 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
   peer.name = connection->first().peer_name();
   peer.program = connection->first().peer_program();
   control::add_connection(s, *connection, peer);
+  if (parts.has_details && host_->nic_up()) peer.details = nic_details();
+}
+
+// The NIC of this host, as it is set at the I/O unit.
+control::Details Admin::nic_details() const {
+  const NicConfig& nic = host_->nic();
+  control::Details out{{"nic", std::uint64_t{options_.nic}}};
+  if (nic.lan_mac() != lan::MacAddress{}) {
+    out.emplace_back("address_of_the_card", control::mac_text(nic.lan_mac()));
+  }
+  const control::Details settings = control::nic_details(nic.settings());
+  out.insert(out.end(), settings.begin(), settings.end());
+  out.emplace_back("queues_of_the_unit", std::uint64_t{nic.queues()});
+  out.emplace_back("queues_used", std::uint64_t{nic.queues_used()});
+  return out;
 }
 
 void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const {

@@ -33,7 +33,9 @@ class Admin final : public control::Admin {
   }
 
   void add_host(control::Snapshot& s) const;
-  void add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit) const;
+  void add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t unit,
+                control::SnapshotParts parts) const;
+  control::Details nic_details() const;
   void add_history(control::PeerInfo& peer, const fabric::Link& link, std::size_t unit) const;
   std::string state() const;
   std::string state_of(std::size_t unit) const;

@@ -121,6 +121,12 @@ class NicConfig {
   std::uint32_t offloads_off() const { return sync_.offloads_off; }
   std::vector<std::uint16_t> vlans() const { return sync_.vlans.list(); }
   std::uint16_t pvid() const { return sync_.vlans.pvid(); }
+  // The settings that the I/O unit has, once configured.
+  messaging::NicState settings() const {
+    messaging::NicState state = sync_.wanted_state();
+    state.offloads = sync_.offloads_wanted();  // INIT_NIC has them all, and some may be off since
+    return state;
+  }
 
  private:
   enum class Slot : std::uint8_t {

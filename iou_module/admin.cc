@@ -1,10 +1,14 @@
 #include "iou_module/admin.h"
 
+#include <chrono>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "control/daemon/report_details.h"
 #include "control/parse_outcome.h"
 #include "control/values.h"
+#include "iou_module/host_rights_text.h"
 
 namespace splitnic::iou {
 namespace {
@@ -16,7 +20,7 @@ void add_lan(control::Snapshot& s, LanNic& nic) {
 }
 
 // A host whose link is down is so since it was heard last, but for the time until that was noticed.
-void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base::Time now) {
+control::PeerInfo peer_of(const LanNic& nic, const AttachedHost& host, base::Time now) {
   control::PeerInfo peer;
   peer.name = nic.label_of(host);
   peer.address = host.link().peer_name();
@@ -29,9 +33,7 @@ void add_host(control::Snapshot& s, const LanNic& nic, AttachedHost& host, base:
   if (heard != base::Time{}) peer.last_heard = now - heard;
   peer.since = now - (peer.state == "down" ? heard : host.attached_at());
   peer.key = host.link().peer_key();
-  control::add_link(s, host.link());
-  control::add_connection(s, host.connection(), peer);
-  s.peers.push_back(std::move(peer));
+  return peer;
 }
 
 base::CounterVisitor into(control::Snapshot& s) {
@@ -48,6 +50,10 @@ control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   s.aead = options_.common.keys.aead_name();
   s.state = "connecting";
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
+  if (parts.has_details) {
+    s.details = control::program_details(options_.common, unit_ != nullptr);
+    s.details.emplace_back("hosts_at_most", std::uint64_t{options_.max_hosts});
+  }
   if (unit_ == nullptr) return s;
   s.state = unit_->hosts_up() > 0 ? "up" : "connecting";
   for (const auto& nic : unit_->nics()) add_lan(s, *nic);
@@ -73,11 +79,41 @@ Admin::AddPart Admin::more_parts(control::SnapshotParts parts) const {
     if (next == places.size()) return false;
     const Place& at = places[next++];
     if (AttachedHost* const host = at.nic->find(at.host)) {
-      if (parts.has_peers) add_host(s, *at.nic, *host, clock_.now());
-      if (parts.has_counters) at.nic->visit_host_counters(*host, into(s));
+      if (parts.has_peers) {
+        control::PeerInfo peer = peer_of(*at.nic, *host, clock_.now());
+        control::add_link(s, host->link(), parts);
+        control::add_connection(s, host->connection(), peer);
+        if (parts.has_details) add_details(peer, *at.nic, *host);
+        s.peers.push_back(std::move(peer));
+      }
+      if (parts.has_counters && !parts.has_details) at.nic->visit_host_counters(*host, into(s));
     }
     return next < places.size();
   };
+}
+
+void Admin::add_details(control::PeerInfo& peer, const LanNic& nic,
+                        const AttachedHost& host) const {
+  peer.details = control::nic_details(host.nic().state());
+  peer.details.emplace_back("nic_started", host.nic().started);
+  peer.details.emplace_back("frames_waiting", std::uint64_t{host.tx_queue().size()});
+  peer.details.emplace_back("partition", std::uint64_t{host.partition().value});
+  if (const auto age = admission_.keys_age(host.link())) {
+    peer.details.emplace_back("keys_agreed_before_seconds",
+                              static_cast<std::uint64_t>(*age / std::chrono::seconds(1)));
+  }
+  if (const auto user = host.link().peer_user()) {
+    peer.details.emplace_back("user", std::uint64_t{*user});
+  }
+  peer.details.emplace_back("rights", rights_text(host.rights()));
+  peer.memory_bytes = host.allowance().memory_account().used();
+  peer.memory_bytes_max = host.allowance().memory_account().limit();
+  const std::string prefix = "host." + peer.name + ".";
+  nic.visit_host_counters(host, [&](std::string_view name, std::uint64_t value) {
+    if (value == 0) return;
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    peer.counters[std::string(name)] += value;
+  });
 }
 
 base::Result<messaging::Connection*> Admin::connection_of(const std::string& peer) {

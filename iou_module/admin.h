@@ -41,6 +41,8 @@ class Admin final : public control::Admin {
   base::Result<messaging::Connection*> connection_of(const std::string& peer) override;
   base::Status begin_capture(lan::FrameCapture& capture, const std::string& interface) override;
 
+  void add_details(control::PeerInfo& peer, const LanNic& nic, const AttachedHost& host) const;
+
   const IouOptions& options_;
   Admission& admission_;
   Iou* unit_ = nullptr;

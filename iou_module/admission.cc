@@ -170,19 +170,22 @@ control::KnownPeers Admission::peers() const {
   return rows;
 }
 
+std::optional<base::Duration> Admission::keys_age(const KnownHost& host) const {
+  if (host.key() == nullptr) return std::nullopt;
+  const auto view = keyed_.view_of(*host.key());
+  if (!view || !view->agreed_at) return std::nullopt;
+  return clock_.now() - *view->agreed_at;
+}
+
 control::KnownPeer Admission::row_of(const KnownHost& host, const AttachedHost* attached) const {
   control::KnownPeer row;
   row.name = host.rights.name;
   row.key = host.key_text();
   row.user = host.user();
   row.rights = host.rights_text;
-  if (host.key() != nullptr) {
-    const auto view = keyed_.view_of(*host.key());
-    if (view && view->agreed_at) {
-      const auto age = clock_.now() - *view->agreed_at;
-      row.handshake_seconds =
-          static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(age).count());
-    }
+  if (const auto age = keys_age(host)) {
+    row.handshake_seconds =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(*age).count());
   }
   if (attached == nullptr) return row;
   if (row.name.empty()) row.name = attached->name();

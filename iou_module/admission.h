@@ -60,6 +60,11 @@ class Admission final : public AdmissionRule, public RightsSource {
   // host is attached.
   base::Status evict(const std::string& name, base::Time now);
   control::KnownPeers peers() const;
+  // Since keys were agreed with the host at this link; nothing if it has none.
+  std::optional<base::Duration> keys_age(const fabric::Link& link) const {
+    const KnownHost* const host = known_of(link);
+    return host == nullptr ? std::nullopt : keys_age(*host);
+  }
 
   // AdmissionRule: refused if it is not known, or another process is attached as this host.
   base::Status check_admission(const fabric::Link& link) const override;
@@ -83,6 +88,7 @@ class Admission final : public AdmissionRule, public RightsSource {
                   base::Time now);
   void report_rights(const std::vector<const KnownHost*>& hosts);
   void allow_some();
+  std::optional<base::Duration> keys_age(const KnownHost& host) const;
   control::KnownPeer row_of(const KnownHost& host, const AttachedHost* attached) const;
 
   control::KeyedCarriers& keyed_;

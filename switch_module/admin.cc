@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/daemon/report_details.h"
 #include "control/parse_outcome.h"
 #include "switch_module/fabric_map.h"
 
@@ -21,13 +22,14 @@ std::string state_of(const fabric::Switch::PortView& port) {
 
 }  // namespace
 
-control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
+control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   control::Snapshot s;
   s.role = "switch";
   s.name = options_.common.name();
   s.program = control::version_text("splitnic-switch");
   s.aead = options_.common.keys.aead_name();
   s.state = "connecting";
+  if (parts.has_details) s.details = control::program_details(options_.common, !subnets_.empty());
   std::map<std::string, std::size_t, std::less<>> places;
   const auto add = [&](std::string_view name, std::uint64_t value) {
     const auto [place, is_new] = places.try_emplace(std::string(name), s.counters.size());
@@ -36,7 +38,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   };
   for (const Subnet& subnet : subnets_) {
     if (subnet.at->is_up()) s.state = "up";
-    add_ports(s, *subnet.at);
+    add_ports(s, *subnet.at, parts);
     if (!s.manager) s.manager = manager(subnet);
     subnet.at->visit_counters(add);
     subnet.agent->counters().visit(add);
@@ -46,7 +48,8 @@ control::Snapshot Admin::snapshot(control::SnapshotParts /*parts*/) const {
   return s;
 }
 
-void Admin::add_ports(control::Snapshot& s, const fabric::Switch& at) {
+void Admin::add_ports(control::Snapshot& s, const fabric::Switch& at,
+                      control::SnapshotParts parts) {
   for (const fabric::Switch::PortView& port : at.ports()) {
     control::PeerInfo peer;
     peer.name = port.plan.peer;
@@ -56,7 +59,7 @@ void Admin::add_ports(control::Snapshot& s, const fabric::Switch& at) {
     peer.lid = port.plan.lid.value;
     if (port.link != nullptr) peer.key = port.link->peer_key();
     s.peers.push_back(std::move(peer));
-    if (port.link != nullptr) control::add_link(s, *port.link);
+    if (port.link != nullptr) control::add_link(s, *port.link, parts);
   }
 }
 

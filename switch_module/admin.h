@@ -44,7 +44,8 @@ class Admin final : public control::Admin {
   control::Snapshot snapshot(control::SnapshotParts parts) const override;
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Result<control::FabricMap> fabric_map() const override;
-  static void add_ports(control::Snapshot& s, const fabric::Switch& at);
+  static void add_ports(control::Snapshot& s, const fabric::Switch& at,
+                        control::SnapshotParts parts);
   static std::optional<control::ManagerInfo> manager(const Subnet& of);
 
   const SwitchOptions& options_;

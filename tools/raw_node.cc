@@ -8,6 +8,7 @@
 #include "control/daemon/admin.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/raw_leg.h"
+#include "control/daemon/report_details.h"
 #include "control/daemon/worker.h"
 #include "control/identity.h"
 #include "control/parse_outcome.h"
@@ -34,7 +35,7 @@ class RawAdmin final : public control::Admin {
   const control::RawLeg* leg_ = nullptr;
 };
 
-control::Snapshot RawAdmin::snapshot(control::SnapshotParts /*parts*/) const {
+control::Snapshot RawAdmin::snapshot(control::SnapshotParts parts) const {
   control::Snapshot s;
   s.role = "raw";
   s.name = options_.common.name();
@@ -46,7 +47,8 @@ control::Snapshot RawAdmin::snapshot(control::SnapshotParts /*parts*/) const {
   peer.address = options_.leg.text();
   peer.state = s.state;
   s.peers.push_back(std::move(peer));
-  if (link != nullptr) control::add_link(s, *link);
+  if (parts.has_details) s.details = control::program_details(options_.common, link != nullptr);
+  if (link != nullptr) control::add_link(s, *link, parts);
   if (leg_ != nullptr) {
     leg_->visit_counters([&](std::string_view name, std::uint64_t value) {
       s.counters.emplace_back(std::string(name), value);

@@ -14,10 +14,11 @@
 namespace splitnic::tools {
 namespace {
 
-control::Request show_request(bool json) {
+control::Request show_request(const ShowArguments& typed) {
   control::Request request;
   request.command = control::Command::kShow;
-  request.json = json;
+  request.json = typed.json;
+  request.verbose = typed.verbose;
   return request;
 }
 
@@ -46,18 +47,18 @@ base::Result<std::vector<Measured>> first_samples(const std::string& socket) {
   return all;
 }
 
-base::Result<std::string> shown_with_rates(Measured& program, bool json) {
+base::Result<std::string> shown_with_rates(Measured& program, const ShowArguments& typed) {
   const auto second = program.source.read();
   if (!second) return second.error();
   auto client = connect(program.socket);
   if (!client) return client.error();
-  const auto shown = client->ask(show_request(json), kReplyTimeout);
+  const auto shown = client->ask(show_request(typed), kReplyTimeout);
   if (!shown) return shown.error();
   if (shown->status != control::ReplyStatus::kOk) return base::Error(shown->text);
   const std::chrono::duration<double> span = second->at - program.first.at;
   const auto rates = control::traffic_rates(program.first.counters, second->counters, span.count());
-  return {boost::system::in_place_value, json ? control::with_rates(shown->text, rates)
-                                              : shown->text + control::rates_text(rates)};
+  return {boost::system::in_place_value, typed.json ? control::with_rates(shown->text, rates)
+                                                    : shown->text + control::rates_text(rates)};
 }
 
 int show_rates(const std::string& socket, const ShowArguments& typed) {
@@ -69,7 +70,7 @@ int show_rates(const std::string& socket, const ShowArguments& typed) {
   std::string text;
   std::string last_error;
   for (Measured& program : *programs) {
-    const auto shown = shown_with_rates(program, typed.json);
+    const auto shown = shown_with_rates(program, typed);
     if (shown) {
       text += (text.empty() || typed.json ? "" : "\n") + *shown;
     } else {
@@ -87,6 +88,9 @@ CLI::App* add_show(CLI::App& app, ShowArguments& into) {
   auto* show = app.add_subcommand(
       "show", "Role, peers, state, channels, pools, LAN ports, links, of every program here");
   show->add_flag("-j,--json", into.json, "As JSON, one object per program");
+  show->add_flag("-v,--verbose", into.verbose,
+                 "Also what a peer has agreed and is set to, paths, memory, and the counters that "
+                 "are not 0");
   show->add_flag("--rate", into.rate, "Also bits, frames and drops per second, over one interval");
   show->add_option("--interval", into.interval, "Of --rate, in seconds (default 1)")
       ->type_name("S");
@@ -95,7 +99,7 @@ CLI::App* add_show(CLI::App& app, ShowArguments& into) {
 
 int run_show(const std::string& socket, const ShowArguments& typed) {
   if (typed.rate) return show_rates(socket, typed);
-  return ask_all_and_print(socket, show_request(typed.json));
+  return ask_all_and_print(socket, show_request(typed));
 }
 
 }  // namespace splitnic::tools

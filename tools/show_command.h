@@ -12,6 +12,7 @@ namespace splitnic::tools {
 struct ShowArguments {
   bool json = false;
   bool rate = false;
+  bool verbose = false;
   std::string interval = "1";
 };
 

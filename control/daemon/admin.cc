@@ -1,11 +1,15 @@
 #include "control/daemon/admin.h"
 
+#include <unistd.h>
+
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
 #include "control/daemon/echo_run.h"
 #include "control/daemon/pool_options.h"
+#include "control/daemon/report_details.h"
 #include "control/sandbox/refused_calls.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -21,6 +25,12 @@ void add_process_counters(Snapshot& snapshot) {
 }
 
 }  // namespace
+
+Admin::Admin(base::Clock& clock, VisitCounters visit_carriers)
+    : clock_(clock),
+      visit_carriers_(std::move(visit_carriers)),
+      started_at_(clock.now()),
+      process_(static_cast<std::uint64_t>(::getpid())) {}
 
 void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
@@ -74,9 +84,20 @@ Admin::Collection Admin::collection(const Request& request, SnapshotParts parts,
 
 void Admin::report(const Request& request, ReplyFunction reply) const {
   const bool is_show = request.command == Command::kShow;
-  begin_report(std::make_shared<Collection>(collection(
-                   request, {.has_peers = is_show, .has_counters = !is_show}, std::move(reply))),
-               0);
+  const bool is_verbose = is_show && request.verbose;
+  const SnapshotParts parts{
+      .has_peers = is_show, .has_counters = !is_show || is_verbose, .has_details = is_verbose};
+  begin_report(std::make_shared<Collection>(collection(request, parts, std::move(reply))), 0);
+}
+
+void Admin::add_process(Snapshot& snapshot) const {
+  const auto runs_for =
+      std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_at_);
+  const Details process{{"runs_for_seconds", static_cast<std::uint64_t>(runs_for.count())},
+                        {"process", process_},
+                        {"queues", std::uint64_t{others_.size() + 1}},
+                        {"message_protocol", std::uint64_t{messaging::kMessageVersion}}};
+  snapshot.details.insert(snapshot.details.begin(), process.begin(), process.end());
 }
 
 void Admin::begin_report(const Shared& into, std::uint64_t queue) const {
@@ -87,6 +108,7 @@ void Admin::begin_report(const Shared& into, std::uint64_t queue) const {
     });
     if (queue == 0) add_process_counters(now);
   }
+  if (into->parts.has_details && queue == 0) add_process(now);
   into->of_queues.emplace_back(queue, std::move(now));
   into->more = more_parts(into->parts);
   continue_report(into, queue);
@@ -326,13 +348,14 @@ void add_connection(Snapshot& snapshot, const messaging::Connection& connection,
   }
 }
 
-void add_link(Snapshot& snapshot, const fabric::Link& link) {
+void add_link(Snapshot& snapshot, const fabric::Link& link, SnapshotParts parts) {
   LinkInfo info;
   info.address = link.peer_name();
   info.state = fabric::name(link.state());
   info.cell_bytes = link.mcp();
   info.lanes = link.lanes();
   info.payload_crc = fabric::name(link.payload_crc());
+  if (parts.has_details) info.details = link_details(link);
   snapshot.links.push_back(std::move(info));
 }
 

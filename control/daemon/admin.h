@@ -42,8 +42,7 @@ class Admin {
     Admin* admin;
   };
 
-  Admin(base::Clock& clock, VisitCounters visit_carriers)
-      : clock_(clock), visit_carriers_(std::move(visit_carriers)) {}
+  Admin(base::Clock& clock, VisitCounters visit_carriers);
   virtual ~Admin() = default;
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
@@ -104,6 +103,8 @@ class Admin {
   base::Clock& clock_;
 
  private:
+  void add_process(Snapshot& snapshot) const;
+
   // Passed from queue to queue; one thread at a time has it.
   struct Collection {
     const Admin* first = nullptr;  // of queue 0
@@ -138,6 +139,9 @@ class Admin {
   bool send_echo(const std::string& data, std::function<void(bool)> done);
 
   VisitCounters visit_carriers_;
+  // Read before there is a sandbox, which refuses the call for the number of the process.
+  const base::Time started_at_;
+  const std::uint64_t process_;
   std::vector<Other> others_;
   CommandQueue* commands_ = nullptr;
   Run run_;
@@ -145,7 +149,7 @@ class Admin {
 
 // Adds what was agreed with `peer`, by its name, and the channels and pools of its connection.
 void add_connection(Snapshot& snapshot, const messaging::Connection& connection, PeerInfo& peer);
-void add_link(Snapshot& snapshot, const fabric::Link& link);
+void add_link(Snapshot& snapshot, const fabric::Link& link, SnapshotParts parts);
 const char* mode_name(messaging::Mode mode);
 
 }  // namespace splitnic::control

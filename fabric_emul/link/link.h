@@ -69,6 +69,9 @@ class Link {
   // The minimum that a peer may accept.
   std::uint16_t mcp_min() const { return context_.config.mcp_min; }
   std::size_t stride() const { return batch_.stride(); }
+  // Probes found that the path carries less than the interface it begins with.
+  bool is_path_narrowed() const { return path_.is_narrowed(); }
+  LinkProfile profile() const { return context_.profile(); }
   // The cell CRC covers header and extensions only. The same at both ends, and constant until the
   // next INIT; cells that were on the way then are dropped by their receiver and retransmitted.
   bool crc_head_only() const { return payload_crc_ != PayloadCrcState::kOn; }

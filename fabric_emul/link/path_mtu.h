@@ -28,6 +28,9 @@ class PathMtu {
   void expire(base::Time now);
   void forget() { found_stride_ = 0; }
 
+  // Probes found that the path carries less than the underlay, and the result is in force.
+  bool is_narrowed() const { return found_stride_ != 0; }
+
   // The MCP that both ends agreed; 0 before the first INIT.
   std::uint16_t mcp() const { return mcp_; }
   void set_mcp(std::uint16_t mcp);

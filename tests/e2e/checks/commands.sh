@@ -45,6 +45,51 @@ for name, value in json.load(sys.stdin).items():
   cat "$work/ping.txt"
 }
 
+# `show --verbose` of both ends: what they have agreed and set, the same at both, and as their counters and others have it.
+check_verbose() {
+  iou_options=(--queues 2) host_options=(--queues 2 --mtu 1400)
+  bring_up
+  ask host ethtool nic0 -K uso off || fail "ethtool -K"
+  ask host vlan nic0 add 7 || fail "vlan add"
+  ping_all "$ns_host" 10.77.0.2 20
+  local who
+  for who in host iou; do
+    ask "$who" show --verbose --json | "$python" -c '
+import json, sys
+who, process, socket = sys.argv[1:4]
+shown = json.load(sys.stdin)
+of = shown["details"]
+assert of["process"] == int(process) and of["control_socket"] == socket and of["queues"] == 2, of
+assert 0 <= of["runs_for_seconds"] < 600 and of["message_protocol"] == 1, of
+peer = shown["peers"][0]
+nic = peer["details"]
+assert nic["mtu"] == 1400 and nic["vlans"] == "7" and nic["coalescing"] == "off", nic
+assert nic["offloads"].split()[:1] == ["tx-checksumming"] and "udp" not in nic["offloads"], nic
+assert peer["program"].startswith("splitnic-" + ("iou " if who == "host" else "host ")), peer
+for link in shown["links"]:
+    assert link["details"]["profile"] == "speed" and link["details"]["narrowed"] is False, link
+    assert link["details"]["datagram_bytes"] > link["cell_bytes"], link
+assert all(value > 0 for value in shown["counters"].values()) and shown["counters"]["link.tx.bytes"] > 0, shown["counters"]
+if who == "iou":
+    assert 0 < peer["memory_bytes"] <= peer["memory_bytes_max"] and nic["rights"] and nic["nic_started"] is True, peer
+    assert peer["counters"]["iou.from_host.frames"] >= 20 and not any(n.startswith("host.") for n in shown["counters"]), peer
+else:
+    assert nic["queues_used"] == 2 and nic["address_of_the_card"], nic
+' "$who" "${pid_of[$who]}" "$work/$who.sock" || fail "show --verbose --json of $who: $(ask "$who" show --verbose --json)"
+    ask "$who" show -v | has '^COUNTER ' || fail "show -v of $who"
+    ask "$who" show | has -E 'COUNTER|offloads' && fail "show of $who has details without --verbose"
+    ask "$who" show --json | has details && fail "show --json of $who has details without --verbose"
+  done
+  ask iou show -v | has '^peer hosta:$' || fail "no block: $(ask iou show -v)"
+  if [ "$links" != plain ]; then
+    ask iou show -v | has '^  keys agreed before: ' || fail "no age of keys: $(ask iou show -v)"
+  fi
+  # A host without its unit: why, and when next.
+  stop iou KILL
+  wait_until 5 verbose_reports_silence || fail "no reason: $(ask host show -v)"
+}
+verbose_reports_silence() { ask host show -v | has '^  last error: .*nothing heard from the peer'; }
+
 # Round trips as JSON, and one per second, also while there is nobody.
 check_ping() {
   bring_up

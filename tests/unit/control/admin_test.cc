@@ -9,6 +9,8 @@ std::string body(const std::string& framed) { return framed.substr(kLengthBytes)
 
 TEST(AdminTest, requests_round_trip) {
   Request show{Command::kShow, true, "", "", 0};
+  Request verbose = show;
+  verbose.verbose = true;
   Request stats{Command::kStats, false, "", "", 0};
   Request set{Command::kSet, false, "mtu", "\xFF 9000", 0};
   Request ping{Command::kPing, false, "", "", 7};
@@ -19,8 +21,8 @@ TEST(AdminTest, requests_round_trip) {
   Request topology{Command::kTopology, false, "dot", "", 0};
   Request capture{Command::kCapture, false, "", "", 96, "nic0"};
   Request end_capture{Command::kEndCapture, false, "", "", 0};
-  for (const Request& request :
-       {show, stats, set, ping, reload, peers, evict, nic, topology, capture, end_capture}) {
+  for (const Request& request : {show, verbose, stats, set, ping, reload, peers, evict, nic,
+                                 topology, capture, end_capture}) {
     const std::string framed = encode(request);
     EXPECT_EQ(decode_length(framed), framed.size() - kLengthBytes);
     EXPECT_EQ(decode_request(body(framed)), request);
@@ -30,6 +32,9 @@ TEST(AdminTest, requests_round_trip) {
 TEST(AdminTest, golden_bytes_of_a_show) {
   EXPECT_EQ(encode(Request{Command::kShow, true, "", "", 0}),
             std::string("\0\0\0\4\x0A\2\x08\1", 8));
+  Request verbose{Command::kShow, false, "", "", 0};
+  verbose.verbose = true;
+  EXPECT_EQ(encode(verbose), std::string("\0\0\0\4\x0A\2\x10\1", 8));
 }
 
 TEST(AdminTest, replies_round_trip) {

@@ -68,6 +68,63 @@ TEST(SnapshotTest, what_encrypts_records_is_shown_with_keys) {
   EXPECT_NE(show_text(s).find("links are keyed, by OpenSSL\n"), std::string::npos) << show_text(s);
 }
 
+// An example with what --verbose adds.
+Snapshot verbose_example() {
+  Snapshot s = example();
+  s.details = {{"process", std::uint64_t{7}}};
+  s.peers[0].last_error = "nothing heard";
+  s.peers[0].next_attempt = std::chrono::seconds(2);
+  s.peers[0].details = {{"mtu", std::uint64_t{9000}}, {"rights", std::string("default")}};
+  s.peers[0].memory_bytes = 1 << 20;
+  s.peers[0].memory_bytes_max = 64 << 20;
+  s.peers[0].counters = {{"iou.to_host.frames", 5}};
+  s.links[0].details = {{"datagram_bytes", std::uint64_t{1436}}, {"narrowed", false}};
+  s.pools[0].frames = 12;
+  s.counters.emplace_back("lan.rx.drop.vlan", 0);
+  return s;
+}
+
+TEST(SnapshotTest, verbose_has_a_block_per_peer_and_the_counters_in_use) {
+  const std::string text = show_text(verbose_example());
+  for (const char* part :
+       {"  process: 7\n", "\npeer h1:\n  address: 192.0.2.1:40000\n  state: up\n",
+        "  last error: nothing heard\n  next attempt in: 2.0 s\n", "  mtu: 9000\n",
+        "  memory: 1.0 MiB\n  memory at most: 64.0 MiB\n", "  iou.to_host.frames: 5\n",
+        "STATES                  FRAMES\n", "POSTED=200 FILLED=56    12\n",
+        "PAYLOAD CRC  DATAGRAM  NARROWED\n", "on           1.4 KiB   no\n",
+        "\nCOUNTER               VALUE\nfabric.cell.drop.crc  1\nlan.rx.frames         10\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  }
+  EXPECT_EQ(text.find("lan.rx.drop.vlan"), std::string::npos) << "it is 0";
+  EXPECT_EQ(text.find("PEER  ADDRESS"), std::string::npos) << "the block replaces the table";
+}
+
+TEST(SnapshotTest, verbose_adds_keys_to_the_json) {
+  const std::string json = show_json(verbose_example());
+  for (
+      const char* part :
+      {R"("memory_bytes":1048576,"memory_bytes_max":67108864,"details":{"mtu":9000,"rights":"default"},)",
+       R"("counters":{"iou.to_host.frames":5}})",
+       R"("payload_crc":"on","details":{"datagram_bytes":1436,"narrowed":false}})",
+       R"("details":{"process":7},"counters":{"fabric.cell.drop.crc":1,"lan.rx.frames":10}})"}) {
+    EXPECT_NE(json.find(part), std::string::npos) << part << " is not in " << json;
+  }
+  for (const char* part : {"details", "counters", "memory_bytes"}) {
+    EXPECT_EQ(show_json(example()).find(part), std::string::npos) << part;
+  }
+}
+
+TEST(SnapshotTest, memory_and_counters_of_a_peer_are_sums_over_queues) {
+  Snapshot all = verbose_example();
+  set_queue(all, 0);
+  Snapshot second = verbose_example();
+  set_queue(second, 1);
+  add_queue(all, second);
+  EXPECT_EQ(all.peers[0].memory_bytes, 2U << 20);
+  EXPECT_EQ(all.peers[0].memory_bytes_max, 128U << 20);
+  EXPECT_EQ(all.peers[0].counters.at("iou.to_host.frames"), 10U);
+}
+
 TEST(SnapshotTest, queues_are_shown_where_there_are_several) {
   Snapshot s = example();
   s.pools[0].queue = 1;

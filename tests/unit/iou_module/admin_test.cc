@@ -21,10 +21,11 @@ class AdminTest : public testing::Test {
   bool attach() {
     return harness.attach(first, mac_number(1)) && harness.attach(second, mac_number(2));
   }
-  std::string ask(control::Command command, bool json) {
+  std::string ask(control::Command command, bool json, bool verbose = false) {
     control::Request request;
     request.command = command;
     request.json = json;
+    request.verbose = verbose;
     std::string text;
     admin.handle(request, [&](const control::Reply& reply) { text = reply.text; });
     return text;
@@ -57,6 +58,28 @@ TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
   const std::string text = ask(control::Command::kShow, false);
   expect_part(text, "MAC                NIC  PROGRAM\n");
   expect_part(text, "02:00:00:00:01:02  1    splitnic\n");
+}
+
+TEST_F(AdminTest, verbose_has_what_a_host_is_set_to_its_memory_and_its_counters) {
+  ASSERT_TRUE(attach());
+  harness.lan(1).queue(frame_of(mac_number(2), kPeer));
+  harness.run(5ms);
+  const std::string json = ask(control::Command::kShow, true, true);
+  for (
+      const char* part :
+      {R"("details":{"mtu":1500,"offloads":")", R"("filter":"0 more addresses, all groups")",
+       R"("vlans":"all","coalescing":"off","nic_started":true,"frames_waiting":0,"partition":65535,"rights":")",
+       R"("memory_bytes_max":)", R"("iou.to_host.frames":1)", R"("lan1.rx.frames":1)",
+       R"("carrier.things":3)", R"("hosts_at_most":64)", R"("runs_for_seconds":)",
+       R"("profile":"speed")"}) {
+    expect_part(json, part);
+  }
+  EXPECT_EQ(json.find("host.host2."), std::string::npos) << "counters of a host are with the host";
+  EXPECT_EQ(json.find(R"("lan1.rx.drop.vlan")"), std::string::npos) << "it is 0";
+  expect_part(ask(control::Command::kShow, false, true), "\npeer host2:\n");
+  const std::string brief = ask(control::Command::kShow, true);
+  EXPECT_EQ(brief.find("details"), std::string::npos);
+  EXPECT_EQ(brief.find("iou.to_host.frames"), std::string::npos);
 }
 
 TEST_F(AdminTest, B_10_what_happens_to_hosts_and_nics_is_an_event) {
