@@ -39,6 +39,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"driver", Kind::kDriver},
     {"address", Kind::kAddress},
     {"channels", Kind::kChannels},
+    {"rings", Kind::kRings},
     {"features", Kind::kFeatures},
     {"set-features", Kind::kSetFeatures},
     {"statistics", Kind::kStatistics},
@@ -171,6 +172,7 @@ bool only_looks(Kind kind) {
     case Kind::kDriver:
     case Kind::kAddress:
     case Kind::kChannels:
+    case Kind::kRings:
     case Kind::kFeatures:
     case Kind::kStatistics:
     case Kind::kVlans:

@@ -29,6 +29,7 @@ struct NicRequest {
     kDriver,
     kAddress,
     kChannels,
+    kRings,
     kFeatures,
     kSetFeatures,
     kStatistics,
@@ -78,10 +79,10 @@ struct NicRequest {
 // Returns true if the request changes nothing at either end.
 bool only_looks(NicRequest::Kind kind);
 
-// `what` is link, driver, address, channels, features, set-features, statistics, clear-statistics,
-// reset, vlans, vlan-add, vlan-del, pvid, set-channels, coalescing, set-coalescing, qos, set-qos,
-// clear-qos, list, filter, filter-add, filter-del or filter-multicast. An error is one sentence
-// that names what is accepted.
+// `what` is link, driver, address, channels, rings, features, set-features, statistics,
+// clear-statistics, reset, vlans, vlan-add, vlan-del, pvid, set-channels, coalescing,
+// set-coalescing, qos, set-qos, clear-qos, list, filter, filter-add, filter-del or
+// filter-multicast. An error is one sentence that names what is accepted.
 base::Result<NicRequest> parse_nic_request(const std::string& what, const std::string& value);
 
 }  // namespace splitnic::control

@@ -24,6 +24,7 @@
 #include "base/ring.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "host_module/nic_config.h"
+#include "host_module/nic_report.h"
 #include "host_module/queue_follower.h"
 #include "host_module/unit_choice.h"
 #include "lan_bridge/frame/announce.h"
@@ -117,6 +118,11 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // Whether the kernel gives this queue frames of the interface: always for queue 0, and for an
   // additional one while it is configured and its link is up.
   bool is_attached() const { return follower_.is_attached(); }
+
+  // The rings of this queue of the NIC: RX are the elements of our pools, in which frames of the
+  // LAN arrive, TX those of the I/O unit's, as far as our own ring has as many frames. REQUIRES
+  // connection_up().
+  ReportedRings rings() const;
 
   bool connection_up() const { return connection_ != nullptr && connection_->up(); }
   bool nic_up() const { return connection_up() && nic_.configured(); }

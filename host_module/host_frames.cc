@@ -27,6 +27,27 @@ bool Host::move_frames(base::Time now, bool tap_readable) {
   return made_progress;
 }
 
+ReportedRings Host::rings() const {
+  const messaging::PairConfig pair =
+      messaging::share_of(config_.pair, static_cast<std::uint32_t>(connection_->queues()));
+  ReportedRings rings;
+  rings.tx_max = config_.tx_frames_max;
+  if (connection_->first().mode() == messaging::Mode::kSend) {  // receives in place of pools
+    rings.rx = rings.rx_max = pair.frame_slots * connection_->queues();
+    rings.tx = rings.tx_max;
+    return rings;
+  }
+  for (const messaging::PoolSpec& pool : pair.pools) {
+    rings.rx_max += pool.count * connection_->queues();
+  }
+  for (const messaging::PoolView& pool : connection_->pools()) {
+    if (!pool.is_ending) (pool.ours ? rings.rx : rings.tx) += pool.elements;
+  }
+  rings.rx_max = std::max(rings.rx_max, rings.rx);  // the unit may have requested more pools
+  rings.tx = std::min(rings.tx, rings.tx_max);
+  return rings;
+}
+
 // Elements -> the port, all that arrived: in send mode a frame that stays would take the slot of
 // the next one.
 bool Host::move_rx(base::Time now) {

@@ -62,8 +62,18 @@ std::string NicReport::nics_json() const {
   return boost::json::serialize(boost::json::object{{"nics", std::move(all)}}) + "\n";
 }
 
+std::string NicReport::rings_text() const {
+  const auto part = [](const char* name, std::uint64_t rx, std::uint64_t tx) {
+    return std::string(name) + ":\nRX:\t\t" + std::to_string(rx) + "\nRX Mini:\tn/a\n" +
+           "RX Jumbo:\tn/a\nTX:\t\t" + std::to_string(tx) + "\n";
+  };
+  return heading + ":\n" + part("Pre-set maximums", rings->rx_max, rings->tx_max) +
+         part("Current hardware settings", rings->rx, rings->tx);
+}
+
 std::string NicReport::text() const {
   if (!nics.empty()) return nics_text();
+  if (rings) return rings_text();
   std::string out = heading.empty() ? "" : heading + ":\n";
   for (const auto& [name, value] : rows) {
     const std::string shown = std::visit([](const auto& v) { return text_of(v); }, value);
@@ -75,6 +85,10 @@ std::string NicReport::text() const {
 std::string NicReport::json() const {
   if (!nics.empty()) return nics_json();
   boost::json::object all;
+  if (rings) {
+    all = {
+        {"rx-max", rings->rx_max}, {"tx-max", rings->tx_max}, {"rx", rings->rx}, {"tx", rings->tx}};
+  }
   for (const auto& [name, value] : rows) {
     const auto key = control::json_string(key_of(name));
     if (const auto* text = std::get_if<std::string>(&value)) {

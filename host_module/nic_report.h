@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,6 +18,17 @@ struct ReportedNic {
   bool is_up = false, is_full_duplex = true, is_in_use = false;
 };
 
+// Frames that may be on their way, of all queues.
+struct ReportedRings {
+  std::uint64_t rx_max = 0, tx_max = 0, rx = 0, tx = 0;
+  void add(const ReportedRings& queue) {
+    rx_max += queue.rx_max;
+    tx_max += queue.tx_max;
+    rx += queue.rx;
+    tx += queue.tx;
+  }
+};
+
 struct NicReport {
   std::string heading;
   std::string indent = "\t";
@@ -24,6 +36,8 @@ struct NicReport {
 
   // If there are some they are the report, as a table or as {"nics":[...]}.
   std::vector<ReportedNic> nics{};
+  // The same, as `ethtool -g` prints them, below the heading.
+  std::optional<ReportedRings> rings{};
 
   // Adds to the number in the row `name`, which is made if there is none.
   void add(const std::string& name, std::uint64_t value);
@@ -34,6 +48,7 @@ struct NicReport {
 
  private:
   std::string nics_text() const;
+  std::string rings_text() const;
   std::string nics_json() const;
 };
 

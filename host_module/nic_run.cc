@@ -69,6 +69,9 @@ base::Status NicRun::plan(Host& host) {
     case Kind::kDriver:
       if (is_first) steps_ = {{CfgCode::kGetVersion}};
       return {};
+    case Kind::kRings:
+      report_.rings->add(host.rings());
+      return {};
     case Kind::kAddress:
     case Kind::kChannels:
     case Kind::kFeatures:
@@ -283,7 +286,8 @@ void NicRun::finish() {
     report_.rows.emplace_back("Levels", std::string("none"));
   }
   if (request_.kind == Kind::kChannels) report_.rows.emplace_back("Connected", queues_up_);
-  if (report_.rows.empty() && report_.nics.empty()) return reply_({ReplyStatus::kOk, ""});
+  if (report_.rows.empty() && report_.nics.empty() && !report_.rings)
+    return reply_({ReplyStatus::kOk, ""});
   reply_({ReplyStatus::kOk, program_.is_json ? report_.json() : report_.text()});
 }
 

@@ -58,6 +58,7 @@ class NicRun : public std::enable_shared_from_this<NicRun> {
   static std::string group_data(const std::string& group);
   bool report(const Step& step, const std::string& data);
   void report_known(Host& host);
+  void report_coalescing(const messaging::Coalescing& coalescing);
   void add_levels(const std::string& of, std::span<const std::uint8_t> in_force,
                   std::span<const std::uint8_t> wanted);
   void keep(Host& host, bool is_done);

@@ -104,6 +104,10 @@ void NicRun::report_known(Host& host) {
       report_.heading = "Channel parameters for " + program_.interface;
       report_.rows = {{"Maximum", std::uint64_t{nic.queues()}}};
       return;
+    case Kind::kRings:
+      report_.heading = "Ring parameters for " + program_.interface;
+      report_.rings.emplace();
+      return;
     case Kind::kFeatures: {
       report_.heading = "Features for " + program_.interface;
       const std::uint32_t in_force = lan::offloads_in_force(nic.features() & ~nic.offloads_off());
@@ -133,15 +137,8 @@ void NicRun::report_known(Host& host) {
                       {"Unicast of the interface", list_of(nic.listed().unicast)},
                       {"Multicast of the interface", list_of(nic.listed().multicast)}};
       return;
-    case Kind::kCoalescing: {
-      const messaging::Coalescing coalescing = nic.coalescing();
-      report_.heading = "Coalesce parameters for " + program_.interface;
-      report_.rows = {{"Adaptive RX", std::string(coalescing.is_adaptive ? "on" : "off")},
-                      {"rx-usecs", std::uint64_t{coalescing.microseconds}},
-                      {"rx-frames", std::uint64_t{coalescing.frames}},
-                      {"rx-bytes", std::uint64_t{coalescing.bytes}}};
-      return;
-    }
+    case Kind::kCoalescing:
+      return report_coalescing(nic.coalescing());
     case Kind::kQos: {
       report_.heading = "Service levels of " + program_.interface;
       const messaging::QosMap map =
@@ -153,6 +150,14 @@ void NicRun::report_known(Host& host) {
     default:
       return;
   }
+}
+
+void NicRun::report_coalescing(const messaging::Coalescing& coalescing) {
+  report_.heading = "Coalesce parameters for " + program_.interface;
+  report_.rows = {{"Adaptive RX", std::string(coalescing.is_adaptive ? "on" : "off")},
+                  {"rx-usecs", std::uint64_t{coalescing.microseconds}},
+                  {"rx-frames", std::uint64_t{coalescing.frames}},
+                  {"rx-bytes", std::uint64_t{coalescing.bytes}}};
 }
 
 // One row per frame class with a level, and whether a queue of the connection has it.

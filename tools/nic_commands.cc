@@ -67,6 +67,8 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   forms->add_flag("-P,--show-permaddr", into.address, "The card's own address");
   forms->add_flag("-l,--show-channels", into.channels, "Queues");
   forms->add_flag("-L,--set-channels", into.set_channels, "How many queues are used: combined N");
+  forms->add_flag("-g,--show-ring", into.rings,
+                  "Frames that may be on their way to this host (RX) and from it (TX)");
   forms->add_flag("-c,--show-coalesce", into.coalescing,
                   "How long frames of the LAN wait for others before they are delivered");
   forms->add_flag("-C,--coalesce", into.set_coalescing,
@@ -117,6 +119,7 @@ int run_ethtool(const std::string& socket, const NicArguments& typed) {
   const char* what = typed.driver             ? "driver"
                      : typed.address          ? "address"
                      : typed.channels         ? "channels"
+                     : typed.rings            ? "rings"
                      : typed.set_channels     ? "set-channels"
                      : typed.coalescing       ? "coalescing"
                      : typed.set_coalescing   ? "set-coalescing"

@@ -16,6 +16,7 @@ struct NicArguments {
   bool driver = false;
   bool address = false;
   bool channels = false;
+  bool rings = false;
   bool set_channels = false;
   bool coalescing = false;
   bool set_coalescing = false;

@@ -37,6 +37,35 @@ check_channels() {
   equal "queues of the unit" "$(row Maximum -l)" 3
 }
 
+# ring SECTION NAME: of `ethtool -g`, which has two sections.
+ring() { nic -g | awk -v section="$1" -v name="$2:" '/:$/ { at = $1 } at == section && $1 == name { print $2 }'; }
+elements_of() {
+  ask host show --json | "$python" -c 'import json, sys
+print(sum(p["elements"] for p in json.load(sys.stdin)["pools"] if p["side"] == sys.argv[1]))' "$1"
+}
+
+# Against the pools that both ends have, before and after one has ended.
+check_rings() {
+  host_options=(--queues 2 --pool 512x2048 --pool 64x65536)
+  bring_up
+  within "two queues" 5000 row_is Connected 2 -l
+  nic -g | head -n 1 | has -x "Ring parameters for nic0:" || fail "-g: $(nic -g)"
+  equal "RX at most" "$(ring Pre-set RX)" 576
+  equal "RX" "$(ring Current RX)" "$(elements_of own)"
+  equal "RX" "$(ring Current RX)" 576
+  equal "TX" "$(ring Current TX)" "$(elements_of peer)"
+  [ "$(ring Current TX)" -le "$(ring Pre-set TX)" ] || fail "-g: $(nic -g)"
+  equal "JSON" "$(nic -g --json)" "{\"rx-max\":576,\"tx-max\":$(ring Pre-set TX),\"rx\":576,\"tx\":$(ring Current TX)}"
+  ask host flush "$(own_pool)" || fail "flush"
+  within "a shorter ring" 3000 ring_is_shorter
+  equal "RX at most" "$(ring Pre-set RX)" 576
+}
+own_pool() {
+  ask host show --json | "$python" -c 'import json, sys
+print(next(p["ref"] for p in json.load(sys.stdin)["pools"] if p["side"] == "own" and p["queue"] == 0 and p["size"] == 2048))'
+}
+ring_is_shorter() { [ "$(ring Current RX)" -lt 576 ] && [ "$(ring Current RX)" = "$(elements_of own)" ]; }
+
 # of_unit NAME: the counter of this host in the unit's own account.
 of_unit() { counter iou "host.hosta.$1"; }
 

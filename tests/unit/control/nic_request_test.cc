@@ -20,6 +20,7 @@ TEST(NicRequestTest, S001_25_words_and_what_they_change) {
                          Row{"driver", "", Kind::kDriver, true},
                          Row{"address", "", Kind::kAddress, true},
                          Row{"channels", "", Kind::kChannels, true},
+                         Row{"rings", "", Kind::kRings, true},
                          Row{"features", "", Kind::kFeatures, true},
                          Row{"set-features", "tso off", Kind::kSetFeatures, false},
                          Row{"statistics", "", Kind::kStatistics, true},

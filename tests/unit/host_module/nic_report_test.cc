@@ -29,6 +29,19 @@ TEST(NicReportTest, S001_49_nics_are_a_table_or_a_list) {
       "\"mtu\":9000,\"mac\":\"02:00:00:00:00:02\",\"in_use\":false}]}\n");
 }
 
+TEST(NicReportTest, rings_are_in_the_form_of_ethtool) {
+  NicReport report{.heading = "Ring parameters for nic0"};
+  report.rings.emplace();
+  report.rings->add({1088, 2048, 1088, 1000});
+  report.rings->add({1088, 2048, 1024, 1000});
+  EXPECT_EQ(
+      report.text(),
+      "Ring parameters for nic0:\n"
+      "Pre-set maximums:\nRX:\t\t2176\nRX Mini:\tn/a\nRX Jumbo:\tn/a\nTX:\t\t4096\n"
+      "Current hardware settings:\nRX:\t\t2112\nRX Mini:\tn/a\nRX Jumbo:\tn/a\nTX:\t\t2000\n");
+  EXPECT_EQ(report.json(), "{\"rx-max\":2176,\"tx-max\":4096,\"rx\":2112,\"tx\":2000}\n");
+}
+
 TEST(NicReportTest, numbers_of_one_name_are_added_up) {
   NicReport report;
   report.add("iou.to_host.frames", 3);
