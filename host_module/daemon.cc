@@ -62,6 +62,7 @@ class HostDaemon final : public control::Daemon {
 
   void reload(const control::ReplyFunction& reply);
   HostWorker& add_worker();
+  base::Status open_hooks();
   base::Status open_lookups();
   base::Result<Ports> open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max);
   using Taps = std::vector<std::unique_ptr<lan::TapPort>>;
@@ -88,6 +89,7 @@ HostWorker& HostDaemon::add_worker() {
 }
 
 base::Status HostDaemon::open() {
+  if (auto opened = open_hooks(); !opened) return opened;
   if (auto opened = open_lookups(); !opened) return opened;
   HostWorker& first = *workers_.front();
   if (auto opened = open_uplinks(first.uplinks(), lookups_, at_); !opened) return opened;
@@ -111,6 +113,15 @@ base::Status HostDaemon::open() {
   }
   first.lead(followers);
   first.uplinks().follow_names(std::move(lookups_), clock_.now());
+  return {};
+}
+
+// Before there is a key to inherit, like the lookups.
+base::Status HostDaemon::open_hooks() {
+  if (!options_.hooks.are_given()) return {};
+  auto hooks = control::HookProcess::begin(options_.hooks, has_sandbox());
+  if (!hooks) return hooks.error();
+  workers_.front()->set_hooks(*std::move(hooks));
   return {};
 }
 

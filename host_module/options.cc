@@ -27,6 +27,7 @@ struct Arguments {
   std::string channels = "2";
   std::vector<std::string> peers;
   std::string idle_release = "0";
+  std::optional<std::string> up, down;
   control::CommonArguments common;
 };
 
@@ -55,6 +56,12 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--netns", into.net_namespace,
                  "The network namespace of the interface, as ip netns names it, or a path")
       ->type_name("NAME");
+  app.add_option("--up", into.up,
+                 "A command for /bin/sh, once the interface has its carrier for the first time; "
+                 "SPLITNIC_TAP and others are in its environment")
+      ->type_name("CMD");
+  app.add_option("--down", into.down, "A command for /bin/sh, when the host has ended after that")
+      ->type_name("CMD");
   app.add_option("--fabric-dev", into.fabric_device, "Keep the fabric on this interface")
       ->type_name("IF");
   control::add_repeated(app, "--peer", into.peers,
@@ -186,6 +193,11 @@ base::Status check_tap(const Arguments& typed, HostOptions& out) {
     if (!is_given || out.is_tap()) return {};
     return base::Error(std::string(option) + ": --tap is not an interface");
   };
+  for (const auto& [command, option] : {std::pair{typed.up, "--up"}, {typed.down, "--down"}}) {
+    if (auto needed = needs_interface(command.has_value(), option); !needed) return needed;
+    if (command && command->empty()) return base::Error(std::string(option) + ": no command");
+  }
+  out.hooks = {typed.up.value_or(""), typed.down.value_or("")};
   const bool has_fd = !typed.tap_fd.empty();
   for (const auto& [is_given, option] :
        {std::pair{typed.keeps_tap, "--keep-tap"}, std::pair{typed.adopts_tap, "--tap-adopt"},

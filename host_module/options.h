@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/daemon/common_options.h"
+#include "control/daemon/hook_process.h"
 #include "control/identity.h"
 #include "control/parse_outcome.h"
 #include "control/values.h"
@@ -44,6 +45,7 @@ struct HostOptions {
   std::uint32_t nic = 0;
   MacChoice mac;
   std::uint32_t idle_release = 0;  // seconds; 0: never
+  control::Hooks hooks;
   control::CommonOptions common;
 
   bool is_tap() const { return tap.kind == control::PortSpec::Kind::kTap; }

@@ -235,11 +235,26 @@ bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
   if (uplinks_.follows_names()) follow_names(now);
   notify_followers(now);
+  if (hooks_ != nullptr && !has_reported_carrier_ && host_->nic().has_carrier()) report_carrier();
   if (now >= silent_at_) {
     silent_at_ = now + kSilenceRepeat;
     warn_of_silence(now);
   }
   return made_progress;
+}
+
+void HostWorker::report_carrier() {
+  const messaging::Connection* const connection = host_->connection();
+  if (connection == nullptr) return;
+  has_reported_carrier_ = true;
+  const lan::PortState state = tap_->state();
+  hooks_->report_up({{"NAME", options_.common.name()},
+                     {"TAP", options_.tap.interface},
+                     {"NETNS", options_.net_namespace},
+                     {"UNIT", options_.units[host_->unit_in_use().value_or(0)].text()},
+                     {"UNIT_NAME", connection->first().peer_name()},
+                     {"MTU", std::to_string(state.mtu)},
+                     {"MAC", control::mac_text(state.mac)}});
 }
 
 void HostWorker::follow_names(base::Time now) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "control/daemon/follower_updates.h"
+#include "control/daemon/hook_process.h"
 #include "control/daemon/uplinks.h"
 #include "control/daemon/worker.h"
 #include "host_module/admin.h"
@@ -38,6 +39,9 @@ class HostWorker final : public control::Worker {
   // From now on these hear of each change of the state of this queue, which is queue 0. They
   // outlive its thread.
   void lead(const std::vector<HostWorker*>& followers);
+
+  // For queue 0: they hear when the interface has its carrier for the first time.
+  void set_hooks(std::unique_ptr<control::HookProcess> hooks) { hooks_ = std::move(hooks); }
 
   // --failback, from now on; none: never. In its data thread. REQUIRES start().
   void set_failback(std::optional<std::uint32_t> seconds);
@@ -89,6 +93,7 @@ class HostWorker final : public control::Worker {
   void visit_below(const base::CounterVisitor& visitor) const;
   void follow(const QueueZero& state, const control::Uplinks::Endpoints& at);
   void follow_names(base::Time now);
+  void report_carrier();
 
   const HostOptions& options_;
   Admin admin_;
@@ -99,7 +104,9 @@ class HostWorker final : public control::Worker {
   bool is_readable_ = false;
   base::Time silent_at_ = base::kNever;
   control::FollowerUpdates updates_;
-  QueueZero notified_;  // to the followers
+  QueueZero notified_;                           // to the followers
+  std::unique_ptr<control::HookProcess> hooks_;  // null: none is given
+  bool has_reported_carrier_ = false;            // to the hooks
 };
 
 }  // namespace splitnic::host

@@ -1,7 +1,8 @@
 // A process for work that waits for others, and that reads what the program itself must not reach:
-// names are looked up and units are found by it. It is forked while the program has one thread and
-// before it has read a key, shares nothing with it but a socket of packets, and has no capability
-// and no right to write. It ends when the socket or the program does. What it reports is checked as
+// names are looked up and units are found by it, and commands of the user run. It is forked while
+// the program has one thread and before it has read a key, shares nothing with it but a socket of
+// packets, and has no capability and no right to write, unless it is one for commands
+// (hook_process.h). It ends when the socket or the program does. What it reports is checked as
 // any input. Thread: it is made by the only thread of the program, then used by one.
 #pragma once
 

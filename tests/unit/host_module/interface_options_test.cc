@@ -37,6 +37,19 @@ TEST(HostOptionsTest, B_08_interfaces_of_others_and_elsewhere) {
   expect_refused(with({"--tap", "file:a,b", "--netns", "pod"}), 2, "--netns: --tap is not");
 }
 
+TEST(HostOptionsTest, commands_of_up_and_down) {
+  const auto none = with({});
+  ASSERT_TRUE(none.options) << none.text;
+  EXPECT_FALSE(none.options->hooks.are_given());
+  const auto both = with({"--up", "ip link set nic0 up", "--down", "logger gone"});
+  ASSERT_TRUE(both.options) << both.text;
+  EXPECT_EQ(both.options->hooks.up, "ip link set nic0 up");
+  EXPECT_EQ(both.options->hooks.down, "logger gone");
+  EXPECT_TRUE(with({"--down", "true"}).options->hooks.are_given());
+  expect_refused(with({"--up", ""}), 2, "--up: no command");
+  expect_refused(with({"--tap", "file:a,b", "--down", "true"}), 2, "--down: --tap is not");
+}
+
 TEST(HostOptionsTest, B_07_any_unit_whose_key_is_known) {
   if (!control::kHasMdns) {
     expect_refused(parse_all({"--connect", "any"}), 2, "libavahi-core-dev");

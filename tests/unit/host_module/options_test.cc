@@ -225,7 +225,7 @@ TEST(HostOptionsTest, help_and_version) {
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
         "--aead",         "--peer",         "--failback",  "--netns",        "--tap-adopt",
-        "--tap-fd"}) {
+        "--tap-fd",       "--up",           "--down"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
