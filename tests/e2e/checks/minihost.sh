@@ -5,7 +5,9 @@
 
 foreign_host=("$python" -B "$e2e/../conformance/minihost/minihost.py")
 [ -z "${SPLITNIC_FOREIGN_HOST:-}" ] || read -ra foreign_host <<<"$SPLITNIC_FOREIGN_HOST"
-expected_verdicts=${SPLITNIC_FOREIGN_HOST_EXPECTED:-$e2e/../conformance/minihost_expected.txt}
+expected_verdicts=$e2e/../conformance/minihost_expected.txt
+[ "${MINIHOST_PROFILE:-}" != full ] || expected_verdicts=$e2e/../conformance/minihost_full_expected.txt
+expected_verdicts=${SPLITNIC_FOREIGN_HOST_EXPECTED:-$expected_verdicts}
 
 # has_come_up TIMES
 has_come_up() { [ "$(grep -cs "^minihost: up" "$work/mini.log")" -ge "$1" ]; }
