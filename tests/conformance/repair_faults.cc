@@ -72,7 +72,7 @@ void add_packets(std::vector<Fault>& all) {
       }));
 }
 
-// What is beyond the numbers gets a right one.
+// A number that the target must drop becomes one that it takes.
 void add_numbers(std::vector<Fault>& all) {
   const auto of_numbers = [&all](const std::string& name, const std::string& what,
                                  const std::string& noticed_by, Op op, bool is_unsent) {
