@@ -61,7 +61,7 @@ void seal(RelayBytes& datagram) {
 }
 
 void repair_payload(RelayBytes& datagram, std::size_t at, std::vector<std::uint8_t> bytes) {
-  if (!is_type(datagram, FlitType::kInit)) return;
+  if (!is_type(datagram, FlitType::kInit) || datagram.size() < 16 + at + bytes.size()) return;
   for (std::size_t i = 0; i < bytes.size(); ++i) datagram.at(16 + at + i) = std::byte{bytes[i]};
   seal(datagram);
 }
