@@ -90,7 +90,7 @@ TEST(SnapshotTest, verbose_has_a_block_per_peer_and_the_counters_in_use) {
        {"  process: 7\n", "\npeer h1:\n  address: 192.0.2.1:40000\n  state: up\n",
         "  last error: nothing heard\n  next attempt in: 2.0 s\n", "  mtu: 9000\n",
         "  memory: 1.0 MiB\n  memory at most: 64.0 MiB\n", "  iou.to_host.frames: 5\n",
-        "STATES                  FRAMES\n", "POSTED=200 FILLED=56    12\n",
+        "STATES                FRAMES\n", "POSTED=200 FILLED=56  12\n",
         "PAYLOAD CRC  DATAGRAM  NARROWED\n", "on           1.4 KiB   no\n",
         "\nCOUNTER               VALUE\nfabric.cell.drop.crc  1\nlan.rx.frames         10\n"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;

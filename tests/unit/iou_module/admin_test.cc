@@ -68,7 +68,7 @@ TEST_F(AdminTest, verbose_has_what_a_host_is_set_to_its_memory_and_its_counters)
   for (
       const char* part :
       {R"("details":{"mtu":1500,"offloads":")", R"("filter":"0 more addresses, all groups")",
-       R"("vlans":"all","coalescing":"off","nic_started":true,"frames_waiting":0,"partition":65535,"rights":")",
+       R"("vlans":"all","coalescing":"off","nic_started":true,"frames_waiting":0,"partition":65535,"user":1001,"rights":")",
        R"("memory_bytes_max":)", R"("iou.to_host.frames":1)", R"("lan1.rx.frames":1)",
        R"("carrier.things":3)", R"("hosts_at_most":64)", R"("runs_for_seconds":)",
        R"("profile":"speed")"}) {
