@@ -10,6 +10,12 @@ bad_in() { tshark -X "lua_script:$script" -r "$1" -Y splitnic.bad 2>>"$work/tsha
 # of NAME: the count that decrypt printed.
 of() { sed -n "s/^$1: //p" "$work/decrypt.out"; }
 
+# tshark reads packets some time after they were on the wire, and none once it was told to stop.
+has_captured_all() {
+  "$bin/splitnic" decrypt "$work/wire.pcapng" "$work/so_far.plain" --key-log "$work/host.keys" >"$work/decrypt.out" 2>&1
+  [ "$(pings_in "$work/so_far.plain")" -ge 80 ]
+}
+
 # The host's capture, and one of the wire. The host is killed, and has other keys and one channel then.
 check_pings() {
   host_options=(--queues 1 --capture "$work/host.pcapng" --key-log "$work/host.keys") iou_options=(--queues 1)
@@ -27,6 +33,7 @@ check_pings() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000
   stop host TERM 2 || fail "the host did not stop cleanly"
+  wait_until 10 has_captured_all || fail "tshark has not captured 80 pings and replies: $(cat "$work/decrypt.out")"
   stop wire INT
   equal "pings before" "$(pings_in "$work/wire.pcapng")" 0
   local name
