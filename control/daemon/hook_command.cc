@@ -75,6 +75,7 @@ int spawn(const HookCommand& command, int output, pid_t& process) {
   const std::array<char*, 4> words{shell.data(), option.data(), text.data(), nullptr};
   std::vector<std::string> environment = command.environment;
   std::vector<char*> variables;
+  variables.reserve(environment.size() + 1);
   for (std::string& variable : environment) variables.push_back(variable.data());
   variables.push_back(nullptr);
   const int error =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <sstream>
 #include <string_view>
 
@@ -110,9 +111,10 @@ base::Result<std::unique_ptr<HookProcess>> HookProcess::begin(Hooks hooks, bool 
 void HookProcess::report_up(const Variables& variables) {
   std::string packet;
   for (const auto& [name, value] : variables) {
-    std::string line = name + "=" + value;
-    std::ranges::replace(line, '\n', '_');
-    packet += line + "\n";
+    const std::size_t begin = packet.size();
+    packet.append(name).append("=").append(value);
+    std::replace(packet.begin() + static_cast<std::ptrdiff_t>(begin), packet.end(), '\n', '_');
+    packet += '\n';
   }
   packet.resize(std::min(packet.size(), SideProcess::kPacketBytesMax));
   if (!process_->send(packet)) base::log_warn("the process that runs --up and --down has ended");
