@@ -123,8 +123,8 @@ std::string clauses_table(const Report& report) {
       "<h2 id=\"clauses\">Clauses</h2>\n"
       "<table><thead><tr><th>clause</th><th>verdict</th><th>cases</th></tr></thead><tbody>\n";
   for (const ClauseResult& one : report.clauses()) {
-    out += fmt::format("<tr><td class=\"id\">{}</td><td class=\"{}\">{}</td><td>", escaped(one.clause),
-                       name(one.verdict), name(one.verdict));
+    out += fmt::format("<tr><td class=\"id\">{}</td><td class=\"{}\">{}</td><td>",
+                       escaped(one.clause), name(one.verdict), name(one.verdict));
     for (const CaseResult* const result : one.cases) {
       out += fmt::format("<a class=\"id {}\" href=\"#{}\">{}</a> ", name(result->verdict),
                          escaped(result->about.id), escaped(result->about.id));

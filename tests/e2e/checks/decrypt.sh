@@ -10,7 +10,7 @@ bad_in() { tshark -X "lua_script:$script" -r "$1" -Y splitnic.bad 2>>"$work/tsha
 # of NAME: the count that decrypt printed.
 of() { sed -n "s/^$1: //p" "$work/decrypt.out"; }
 
-# tshark reads packets some time after they were on the wire, and none once it was told to stop.
+# tshark reads packets some time after they were on the wire, and none after SIGINT.
 has_captured_all() {
   "$bin/splitnic" decrypt "$work/wire.pcapng" "$work/so_far.plain" --key-log "$work/host.keys" >"$work/decrypt.out" 2>&1
   [ "$(pings_in "$work/so_far.plain")" -ge 80 ]
