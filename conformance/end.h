@@ -79,11 +79,13 @@ struct Channel {
   fabric::Psn expected_psn{};
   fabric::Lcn expected_lcn{};
   std::uint16_t expected_csn = 0;
-  bool asked_for_ack = false;   // the last cell had flag A
-  fabric::Op op{};              // of the packet that has begun
-  std::uint32_t completed = 0;  // packets, 24 bits
+  bool asked_for_ack = false;    // the last cell had flag A
+  bool has_packet_crcs = false;  // as the target has stated
+  fabric::Op op{};               // of the packet that has begun
+  std::uint32_t completed = 0;   // packets, 24 bits
   ByteVector partial;
-  Event packet{};  // that has begun
+  fabric::PacketCrc packet_crc;  // of `partial`
+  Event packet{};                // that has begun
 };
 
 class End {
@@ -270,6 +272,7 @@ class End {
   bool check_cell(base::Bytes bytes, const fabric::CellView& view);
   bool check_mgmt(const fabric::MacHeader& header, const fabric::Mgmt& mgmt);
   bool check_request(unsigned channel, const fabric::CellView& view);
+  bool check_packet_crc(unsigned channel, const fabric::CellView& view);
   bool check_filler(base::Bytes filler);
   void take_datagram(base::Bytes datagram);
   void take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);

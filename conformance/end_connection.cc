@@ -134,6 +134,7 @@ bool End::adopt(const Mgmt& theirs) {
     channel.service = pair.service;
     channel.mcp = std::min({mcp_, terms.mcp_max, pair.mcp});
     channel.reads_served = pair.max_dest_rd_atomic;
+    channel.has_packet_crcs = (pair.flags & fabric::kPairPacketCrc) != 0;
     channel.expected_psn = pair.start_psn;
     channel.expected_lcn = pair.start_lcn;
     joined |= 1U << pair.channel;

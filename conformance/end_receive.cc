@@ -159,11 +159,14 @@ void End::take_request(unsigned channel, const CellView& view) {
   }
   if (h.csn == 0) {
     c.partial.clear();
+    c.packet_crc = {};
     c.op = h.op;
     c.packet = Event{.channel = channel};
     if (view.va_mh) c.packet.target = *view.va_mh;
   }
   c.partial.insert(c.partial.end(), view.payload.begin(), view.payload.end());
+  c.packet_crc.add(view);
+  if (!check_packet_crc(channel, view)) return;
   ++c.packet.cells;
   c.packet.cell_payload_max = std::max(c.packet.cell_payload_max, view.payload.size());
   ++c.expected_lcn;

@@ -90,4 +90,14 @@ bool End::check_request(unsigned channel, const CellView& view) {
          rule(view.va_mh.has_value() == (is_write && h.csn == 0), "VA/MH in the first cell");
 }
 
+// [P-CELL-8] [P-CM-8] [P-RC-20]
+bool End::check_packet_crc(unsigned channel, const CellView& view) {
+  const Channel& c = channels_[channel];
+  const bool has_one = view.packet_crc.has_value();
+  return rule(has_one || !c.has_packet_crcs || !fabric::is_last(view.header.pos),
+              "a packet CRC in the last cell of each packet, as CONNECT states it") &&
+         rule(!has_one || *view.packet_crc == c.packet_crc.value(),
+              "packet CRCs of the octets of the packet");
+}
+
 }  // namespace splitnic::conformance

@@ -204,7 +204,7 @@ Lanes::Taken Lanes::take(base::Time now, const fabric::FlitView& flit) {
   if (!is_open_) return {};
   if (h.type == FlitType::kData && h.lsn == expected_ && loses > 0) {
     --loses;
-    arrived_.push_back({.lsn = h.lsn, .vl = h.vl, .ctl = h.ctl, .is_lost = true});
+    arrived_.push_back({.lsn = h.lsn, .vl = h.vl, .ctl = h.ctl, .is_lost = true, .at = now});
     return {};
   }
   const std::int32_t gained = h.ack + 1U - first_;
@@ -227,11 +227,11 @@ Lanes::Taken Lanes::take(base::Time now, const fabric::FlitView& flit) {
     if (gained >= 0) resend_ = 0;
     progress_ = now;
   }
-  if (h.type == FlitType::kData) return take_data(flit);
+  if (h.type == FlitType::kData) return take_data(now, flit);
   return {};
 }
 
-Lanes::Taken Lanes::take_data(const fabric::FlitView& flit) {
+Lanes::Taken Lanes::take_data(base::Time now, const fabric::FlitView& flit) {
   const FlitHeader& h = flit.header;
   if (!first_seen_) first_seen_ = h.lsn;
   const std::int32_t ahead = h.lsn - expected_;
@@ -246,7 +246,8 @@ Lanes::Taken Lanes::take_data(const fabric::FlitView& flit) {
                             .ctl = h.ctl,
                             .bytes = flit.payload.size(),
                             .checksum = base::crc32c(flit.payload),
-                            .is_repeated = ahead < 0};
+                            .is_repeated = ahead < 0,
+                            .at = now};
   const bool is_same = ahead == 0 || is_as_before(arrived);
   if (arrived_.size() == kArrivedMax) arrived_.pop_front();
   arrived_.push_back(arrived);

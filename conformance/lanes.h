@@ -44,6 +44,7 @@ struct ArrivedFlit {
   std::uint32_t checksum = 0;  // of the payload
   bool is_lost = false;        // for the suite, by `loses`
   bool is_repeated = false;    // it was taken before
+  base::Time at{};
 };
 
 class Lanes {
@@ -122,7 +123,7 @@ class Lanes {
   std::vector<std::byte> control_flit(fabric::FlitType type);
   std::optional<std::vector<std::byte>> next_new();
   void on_limit(std::uint8_t vl, std::uint32_t limit);
-  Taken take_data(const fabric::FlitView& flit);
+  Taken take_data(base::Time now, const fabric::FlitView& flit);
   bool is_as_before(const ArrivedFlit& flit) const;
   std::string_view broken_by(const fabric::FlitView& flit) const;
   Taken take_part(const fabric::FlitView& flit);

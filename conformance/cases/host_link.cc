@@ -52,23 +52,27 @@ struct Hellos {
   }
 };
 
-// Until one came later than the others. All have one nonce, but for those of a host that had heard
-// nothing before BYE: they may come first.
+// Until one came later than the others and has the nonce of the one before: of three at least. All
+// have one nonce, but for those of a host that had heard nothing before BYE: they may come first.
 Hellos take_hellos(Unit& u) {
+  constexpr std::size_t kHellosMin = 3;
   Hellos out;
   auto before = next_hello(u);
   if (!before) return out;
   std::size_t nonces = 1;
   base::Time last = out.first = u.inits().back().at;
-  for (std::size_t i = 1; u.is_good() && i < kSoonMax && out.wait < 2 * kHelloRetryMin; ++i) {
+  bool is_enough = false;
+  for (std::size_t i = 1; u.is_good() && i < kSoonMax && !is_enough; ++i) {
     const auto more = u.await_seen(InitStep::kHello, u.inits().size(), "HELLO again");
     if (!more) return out;
-    nonces += more->init.nonce == before->nonce ? 0U : 1U;
+    const bool is_same = more->init.nonce == before->nonce;
+    nonces += is_same ? 0U : 1U;
     u.expect(nonces <= 2, "the nonce of the HELLO before");
     before = more->init;
     out.wait = more->at - last;
     last = more->at;
     if (i == 1) out.second = last;
+    is_enough = i + 1 >= kHellosMin && is_same && out.wait >= 2 * kHelloRetryMin;
   }
   return out;
 }

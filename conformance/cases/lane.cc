@@ -5,6 +5,7 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/lane_parts.h"
+#include "conformance/cases/time_out.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -70,49 +71,72 @@ void add_service_level(SharedGroup& group) {
             });
 }
 
+// A long reply of which the first flit is lost. Returns how long it took until that came.
+std::optional<base::Duration> lose_flit(End& h) {
+  h.lanes().behave();
+  h.lanes().loses = 1;
+  const auto context = h.next_context();
+  if (!ask_long_echo(h, context) || !h.await_reply(context)) return std::nullopt;
+  const auto& arrived = h.lanes().arrived();
+  const auto lost = std::ranges::find_if(arrived, &ArrivedFlit::is_lost);
+  if (!h.expect(lost != arrived.end(), "DATA flits")) return std::nullopt;
+  // One of before may come once more, because its acknowledgement came late.
+  const auto next = std::find_if(lost, arrived.end(),
+                                 [](const ArrivedFlit& a) { return !a.is_lost && !a.is_repeated; });
+  if (!h.expect(next != arrived.end() && next->lsn == lost->lsn,
+                "the flit that was lost before those behind it")) {
+    return std::nullopt;
+  }
+  return next->at - lost->at;
+}
+
+// A long reply without acknowledgement, and LNAK. Returns how long it took until flits came once
+// more; nothing if some did so before LNAK.
+std::optional<base::Duration> refuse_flits(End& h) {
+  const Withheld acks = acks_of_flits(h);
+  h.listen(kLaneQuiet);  // all is acknowledged
+  h.lanes().behave();
+  h.lanes().acknowledges = false;
+  const auto context = h.next_context();
+  if (!ask_long_echo(h, context) || !h.await_reply(context)) return std::nullopt;
+  const bool is_early = acks.came_again();
+  const fabric::FlitHeader lnak = h.lanes().control(FlitType::kLnak);
+  const fabric::Lsn first = lnak.ack + 1U;
+  const base::Time sent_at = h.now();
+  h.send_flit(lnak, {});
+  // One of before may come once more, because its acknowledgement came late.
+  const auto& arrived = h.lanes().arrived();
+  const auto repeated = [&] {
+    return std::ranges::find_if(
+        arrived, [first](const ArrivedFlit& a) { return a.is_repeated && a.lsn - first >= 0; });
+  };
+  wait_until(h, [&] { return repeated() != arrived.end(); });
+  if (!h.expect(repeated() != arrived.end() && repeated()->lsn == first,
+                "a retransmission that begins behind the acknowledge number")) {
+    return std::nullopt;
+  }
+  const base::Time at = repeated()->at;
+  acks.acknowledge();
+  return is_early ? std::nullopt : std::optional(at - sent_at);
+}
+
+void expect_repaired(End& h, std::optional<base::Duration> (*attempt)(End&)) {
+  if (!h.attach()) return;
+  const auto time_out = lengthen_time_out(h, acks_of_flits(h));
+  if (time_out) expect_soon(h, *time_out, [&] { return attempt(h); });
+  h.lanes().behave();
+  h.expect_serving("a link that serves on");
+}
+
 void add_retransmissions(SharedGroup& group) {
   group.add("lost_flit", "P-LINK-26",
-            "A flit that was lost comes once more, and those behind it, in order.", [](End& h) {
-              if (!h.attach()) return;
-              h.lanes().behave();
-              h.lanes().loses = 1;
-              const auto context = h.next_context();
-              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
-              const auto& arrived = h.lanes().arrived();
-              const auto lost = std::ranges::find_if(arrived, &ArrivedFlit::is_lost);
-              if (!h.expect(lost != arrived.end(), "DATA flits")) return;
-              // One of before may come once more, because its acknowledgement came late.
-              const auto next = std::find_if(lost, arrived.end(), [](const ArrivedFlit& a) {
-                return !a.is_lost && !a.is_repeated;
-              });
-              h.expect(next != arrived.end() && next->lsn == lost->lsn,
-                       "the flit that was lost before those behind it");
-              h.expect_serving("a link that serves on");
-            });
+            "A flit that was lost comes once more before its time-out, and those behind it, in "
+            "order.",
+            [](End& h) { expect_repaired(h, lose_flit); });
   group.add("lnak_goes_back", "P-LINK-26",
-            "On LNAK the flits leave once more, from the acknowledge number + 1 on.", [](End& h) {
-              if (!h.attach()) return;
-              h.listen(kLaneQuiet);  // all is acknowledged
-              h.lanes().behave();
-              h.lanes().acknowledges = false;
-              const auto context = h.next_context();
-              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
-              const fabric::FlitHeader lnak = h.lanes().control(FlitType::kLnak);
-              const fabric::Lsn first = lnak.ack + 1U;
-              h.send_flit(lnak, {});
-              // One of before may come once more, because its acknowledgement came late.
-              const auto& arrived = h.lanes().arrived();
-              const auto repeated = [&] {
-                return std::ranges::find_if(arrived, [first](const ArrivedFlit& a) {
-                  return a.is_repeated && a.lsn - first >= 0;
-                });
-              };
-              wait_until(h, [&] { return repeated() != arrived.end(); });
-              h.expect(repeated() != arrived.end() && repeated()->lsn == first,
-                       "a retransmission that begins behind the acknowledge number");
-              h.lanes().acknowledges = true;
-              h.expect_serving("a link that serves on");
-            });
+            "On LNAK the flits leave once more, before their time-out and from the acknowledge "
+            "number + 1 on.",
+            [](End& h) { expect_repaired(h, refuse_flits); });
   group.add("time_out", "P-LINK-27", "Flits that are not acknowledged leave once more.",
             [](End& h) {
               if (!h.attach()) return;
@@ -164,13 +188,8 @@ void add_terms(GroupOf<Player>& group, const std::string& prefix) {
   group.add(prefix + "credits", "P-LINK-28",
             "The target sends no more blocks than were granted, and the rest when there are more.",
             [](Player& h) {
-              h.terms.granted_blocks = kFewBlocks;
-              if (!attach_by_new_link(h)) return;
-              h.lanes().grants = false;
               const auto context = h.next_context();
-              if (!ask_long_echo(h, context)) return;
-              h.listen(kLaneQuiet);
-              h.expect(!h.has_message(context), "no reply that is longer than the credits");
+              if (!begin_reply(h, context)) return;
               h.lanes().grants = true;
               grant_all(h, kManyBlocks);
               h.await_reply(context);

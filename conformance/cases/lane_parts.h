@@ -32,6 +32,17 @@ bool link_again(Unit& unit);
 bool wait_until(End& end, const std::function<bool()>& holds);
 // An ECHO whose reply has several cells of the full profile.
 bool ask_long_echo(End& end, messaging::TransactionContext context);
+// The beginning of one on a link that grants too few blocks for it, and no more. Attaches by a new
+// link.
+template <class Player>
+bool begin_reply(Player& h, messaging::TransactionContext context) {
+  h.terms.granted_blocks = kFewBlocks;
+  if (!attach_by_new_link(h)) return false;
+  h.lanes().grants = false;
+  if (!ask_long_echo(h, context)) return false;
+  h.listen(kLaneQuiet);
+  return h.expect(!h.has_message(context), "no reply that is longer than the credits");
+}
 // More blocks of each data lane.
 void grant_all(End& end, std::uint32_t blocks);
 

@@ -1,7 +1,7 @@
 // RC with the target as the sender: loss, ACKs and NAKs that are right and wrong.
 // docs/protocol/ack.md
 #include "conformance/case.h"
-#include "conformance/cases/parts.h"
+#include "conformance/cases/time_out.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -14,6 +14,8 @@ using fabric::Op;
 using fabric::Pos;
 
 constexpr base::Duration kQuiet = 60ms;
+constexpr base::Duration kSettled = 1ms;   // an ACK has arrived
+constexpr base::Duration kRnrUnit = 10us;  // of the wait in a NAK
 
 void add_loss(SharedGroup& group) {
   group.add("retransmits", "P-RC-8", "A cell that is not acknowledged is sent once more.",
@@ -35,14 +37,13 @@ void add_loss(SharedGroup& group) {
                   if (!h.attach()) return;
                   h.acknowledges = false;
                   const fabric::Lcn first = h.channel(0).expected_lcn;
+                  AckExt some = h.ack_of(0);  // as before the packet
                   const auto context = h.next_context();
                   const ByteVector request = echo_message(context, 3000);
                   if (!can_send(h, request.size())) return;
                   h.send_message(request);
                   if (!h.await_reply(context)) return;
                   const AckExt all = h.ack_of(0);
-                  AckExt some = all;
-                  some.cumulative = first - 1U;
                   const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
                   for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
                   for (int i = 0; i < 4; ++i) {
@@ -62,42 +63,43 @@ void add_loss(SharedGroup& group) {
   bitmap.level = Level::kShould;
 }
 
+// A reply that is not acknowledged, and this NAK of it. Returns how long it took until the reply
+// came once more; nothing if it did so before the NAK.
+std::optional<base::Duration> refuse_reply(End& h, AckCode code, base::Duration wait) {
+  const fabric::Psn psn = h.channel(0).expected_psn;
+  AckExt nak = h.ack_of(0);
+  nak.code = code;
+  nak.detail = static_cast<std::uint16_t>(wait / kRnrUnit);
+  const Withheld acks = acks_of_cells(h);
+  if (!acks.take()) return std::nullopt;
+  const bool is_early = acks.came_again();
+  h.send_ack(0, Op::kNak, nak, psn);
+  const auto took = await_again(h, acks);
+  acks.acknowledge();
+  h.listen(kSettled);
+  return is_early || !took || *took < wait ? std::nullopt : took;
+}
+
+// The best of some replies comes once more after this part of the time-out, and before half of it.
+void expect_obeyed(End& h, AckCode code, int wait_part) {
+  if (!h.attach()) return;
+  const auto time_out = lengthen_time_out(h, acks_of_cells(h));
+  if (!time_out) return;
+  const base::Duration wait = wait_part == 0 ? base::Duration{} : *time_out / wait_part;
+  expect_soon(h, *time_out, [&] { return refuse_reply(h, code, wait); });
+  h.acknowledges = true;
+  h.expect_serving("a target that serves after a NAK");
+}
+
 void add_naks(SharedGroup& group) {
   group.add("sequence_nak_obeyed", "P-RC-21",
-            "After NAK 0x60 the cells from the named one on are sent once more.", [](End& h) {
-              if (!h.attach()) return;
-              h.acknowledges = false;
-              const fabric::Psn psn = h.channel(0).expected_psn;
-              AckExt nak = h.ack_of(0);
-              nak.code = AckCode::kSequence;
-              const auto context = h.next_context();
-              h.send_message(echo_message(context, 8));
-              if (!h.await_reply(context)) return;
-              h.forget_events();
-              h.send_ack(0, Op::kNak, nak, psn);
-              h.listen(kQuiet);
-              h.expect(!h.retransmitted().empty(), "a retransmission at once");
-              h.acknowledges = true;
-              h.expect_serving("a target that serves after NAK 0x60");
-            });
+            "After NAK 0x60 the cells from the named one on are sent once more, before the "
+            "time-out.",
+            [](End& h) { expect_obeyed(h, AckCode::kSequence, 0); });
   group.add("rnr_obeyed", "P-RC-16",
-            "After an RNR NAK the packet is sent once more, and nothing is lost.", [](End& h) {
-              if (!h.attach()) return;
-              h.acknowledges = false;
-              const fabric::Psn psn = h.channel(0).expected_psn;
-              AckExt rnr = h.ack_of(0);
-              rnr.code = AckCode::kRnr;
-              rnr.detail = 100;
-              const auto context = h.next_context();
-              h.send_message(echo_message(context, 8));
-              if (!h.await_reply(context)) return;
-              h.forget_events();
-              h.send_ack(0, Op::kNak, rnr, psn);
-              for (int i = 0; i < 20 && h.retransmitted().empty(); ++i) h.listen(kQuiet);
-              h.expect(!h.retransmitted().empty(), "a retransmission after the wait");
-              h.acknowledges = true;
-              h.expect_serving("a target that serves after an RNR NAK");
-            });
+            "After an RNR NAK the packet is sent once more, not before the time that the NAK "
+            "states, and before the time-out.",
+            [](End& h) { expect_obeyed(h, AckCode::kRnr, 4); });
 }
 
 void add_bad_acks(SharedGroup& group) {

@@ -13,7 +13,8 @@ using fabric::Op;
 using fabric::Pos;
 
 constexpr std::uint16_t kCrcMcp = 256;  // the smallest that a target has to take: P-INIT-12
-constexpr std::size_t kLongEcho = 600;  // bytes: several cells of it
+constexpr std::size_t kShortEcho = 8, kLongEcho = 600;            // bytes: one cell, several
+constexpr base::Duration kQuiet = std::chrono::milliseconds(60);  // a reply would have come
 
 // A connection on which the target checks packet CRCs, of small cells.
 bool attach_with_crc(End& h) {
@@ -64,12 +65,13 @@ void refuse_one_cell(End& h) {
   const fabric::Psn psn = h.channel(0).psn;
   const fabric::Lcn first = h.channel(0).lcn;
   const auto context = h.next_context();
-  const ByteVector good = cells_of(h, echo_message(context, 8)).back();
+  const ByteVector good = cells_of(h, echo_message(context, kShortEcho)).back();
   h.send_cell(with_wrong_crc(h, good));
   if (!expect_nak_of_packet(h, psn, first, "NAK 0x60 of the packet")) return;
+  h.listen(kQuiet);
   h.expect(!h.has_message(context), "a packet that waits");
   h.send_cell(good);
-  h.await_reply(context);
+  expect_echo(h, context, kShortEcho);
 }
 
 void refuse_cells(End& h) {
@@ -97,15 +99,34 @@ void refuse_cells(End& h) {
   }
   h.expect(!h.has_message(context), "a packet that waits");
   for (const ByteVector& cell : cells) h.send_cell(cell);
-  h.await_reply(context);
+  expect_echo(h, context, kLongEcho);
   h.send_cell(behind);
   h.await_reply(second);
+}
+
+// What the suite checks of every packet is broken here at the latest.
+void expect_packet_crcs(End& h) {
+  h.terms.mcp_max = kCrcMcp;
+  if (!h.attach()) return;
+  if (!h.channel(0).has_packet_crcs)
+    return h.outcome().skip("the target states no flag 0x0002: it sends no packet CRCs");
+  for (const std::size_t bytes : {kShortEcho, kLongEcho}) {
+    const auto context = h.next_context();
+    const ByteVector request = echo_message(context, bytes);
+    if (!can_send(h, request.size())) return;
+    h.send_message(request);
+    expect_echo(h, context, bytes);
+  }
 }
 
 }  // namespace
 
 std::vector<Case> packet_crc_cases() {
   SharedGroup group("cm");
+  group.add("packet_crc_of_target", "P-CELL-8,P-CM-8",
+            "Where the target states flag 0x0002, each of its packets has a packet CRC, which is "
+            "right.",
+            expect_packet_crcs);
   group.add("packet_crc", "P-RC-20,P-CELL-8,P-CM-8",
             "Where we use packet CRCs, a packet with a wrong one gets NAK 0x60.", refuse_one_cell);
   group.add(

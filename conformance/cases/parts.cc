@@ -5,16 +5,32 @@
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
+namespace {
+
+std::string echo_text(std::size_t data_bytes) {
+  std::string data(data_bytes, '\0');
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>('a' + i % 26);
+  return data;
+}
+
+}  // namespace
 
 ByteVector echo_message(messaging::TransactionContext context, std::size_t data_bytes) {
   messaging::cfg::EchoRequest echo;
-  std::string data(data_bytes, '\0');
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>('a' + i % 26);
-  echo.set_data(data);
+  echo.set_data(echo_text(data_bytes));
   const std::string body = echo.SerializeAsString();
   ByteVector message(messaging::CfgUtilRequest::bytes(body.size()));
   messaging::CfgUtilRequest{context, messaging::CfgCode::kEcho, base::as_bytes(body)}.emit(message);
   return message;
+}
+
+bool expect_echo(End& host, messaging::TransactionContext context, std::size_t data_bytes) {
+  const auto reply = host.await_reply(context);
+  if (!reply || !host.expect(reply->status == messaging::CfgStatus::kOk, "ECHO with status 0"))
+    return false;
+  messaging::cfg::EchoReply echo;
+  return read(host, reply, echo) &&
+         host.expect(echo.data() == echo_text(data_bytes), "the data of the request");
 }
 
 ByteVector next_echo(End& host, messaging::TransactionContext context) {

@@ -14,6 +14,8 @@ namespace splitnic::conformance {
 
 // An ECHO request with this much data, as a message.
 ByteVector echo_message(messaging::TransactionContext context, std::size_t data_bytes);
+// The reply to such a request: status 0 and the same data.
+bool expect_echo(End& host, messaging::TransactionContext context, std::size_t data_bytes);
 // The next cell of channel 0: a whole ECHO request.
 ByteVector next_echo(End& host, messaging::TransactionContext context);
 // `missing` is the ECHO of this context, and the cell before the next one of channel 0. The target

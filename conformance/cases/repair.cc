@@ -5,7 +5,7 @@
 #include <set>
 
 #include "conformance/case.h"
-#include "conformance/cases/parts.h"
+#include "conformance/cases/time_out.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -15,15 +15,11 @@ using fabric::AckExt;
 using fabric::Op;
 using messaging::TransactionContext;
 
-constexpr std::uint16_t kSmallMcp = 256;    // the smallest that a target has to take: P-INIT-12
-constexpr std::size_t kLongReply = 600;     // bytes: several cells of it
-constexpr base::Duration kSentAll = 60ms;   // the target has sent what it may
-constexpr base::Duration kMoment = 1ms;     // between two looks
-constexpr base::Duration kLongWait = 3s;    // more than any time-out
-constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
-constexpr int kLateAcks = 40;
-constexpr base::Duration kTimeOutMin =
-    60ms;  // a time-out that a repair at once is not mistaken for
+constexpr std::uint16_t kSmallMcp = 256;   // the smallest that a target has to take: P-INIT-12
+constexpr std::size_t kLongReply = 600;    // bytes: several cells of it
+constexpr base::Duration kSentAll = 60ms;  // the target has sent what it may
+constexpr base::Duration kMoment = 1ms;    // between two looks
+constexpr base::Duration kLongWait = 3s;   // more than any time-out
 
 // Until cells of channel 0 have come, and then no more of them for a while.
 void await_burst(End& h) {
@@ -36,65 +32,10 @@ void await_burst(End& h) {
   }
 }
 
-void acknowledge(End& h) {
-  const Channel& c = h.channel(0);
-  const bool is_between = c.expected_csn == 0;  // two packets
-  h.send_ack(0, Op::kAck, h.ack_of(0), c.expected_psn - (is_between ? 1U : 0U),
-             static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
-}
-
 void take_all(End& h, const std::vector<TransactionContext>& contexts) {
   h.acknowledges = true;
   acknowledge(h);
   for (const auto context : contexts) h.await_reply(context);
-}
-
-// Until a cell comes once more. Returns how long that took.
-std::optional<base::Duration> await_retransmission(End& h) {
-  const base::Time at = h.now();
-  while (h.is_good() && h.retransmitted().empty() && h.now() < at + kLongWait) h.listen(kMoment);
-  if (!h.expect(!h.retransmitted().empty(), "a retransmission")) return std::nullopt;
-  return h.now() - at;
-}
-
-// On a machine that is busy it may take longer than others have.
-bool await_echo(End& h, TransactionContext context, std::string_view expected = "a reply to ECHO") {
-  return h
-      .await_if(
-          [context](const Event& e) {
-            return e.kind == EventKind::kMessage && e.message.context == context;
-          },
-          expected, kLongWait)
-      .has_value();
-}
-
-// An ECHO whose reply has come and is not acknowledged yet.
-bool take_unacknowledged(End& h) {
-  h.acknowledges = false;
-  h.forget_events();
-  const auto context = h.next_context();
-  h.send_message(echo_message(context, 8));
-  return await_echo(h, context);
-}
-
-// Late ACKs lengthen the round trip that the target measures, and with it its time-out; a cell that
-// came once more gives no measurement. Returns the time-out, as a cell without ACK shows it.
-std::optional<base::Duration> lengthen_time_out(End& h) {
-  base::Duration delay = kMoment;
-  for (int i = 0, long_ones = 0; i < kLateAcks && long_ones < 2; ++i) {
-    if (!take_unacknowledged(h)) return std::nullopt;
-    h.listen(delay);
-    const bool came_again = !h.retransmitted().empty();
-    acknowledge(h);
-    h.listen(kMoment);
-    if (!came_again && delay >= kLateAck) ++long_ones;
-    delay = came_again ? std::max<base::Duration>(delay * 2 / 3, kMoment)
-                       : std::min<base::Duration>(delay * 3 / 2, kLateAck);
-  }
-  if (!take_unacknowledged(h)) return std::nullopt;
-  const auto time_out = await_retransmission(h);
-  acknowledge(h);
-  return time_out;
 }
 
 // Six replies of which the second is lost: the ACK has all others. Returns how long it took until
@@ -103,6 +44,7 @@ std::optional<base::Duration> lose_one(End& h) {
   h.acknowledges = false;
   h.forget_events();
   const fabric::Lcn first = h.channel(0).expected_lcn;
+  AckExt ack = h.ack_of(0);
   std::vector<TransactionContext> contexts;
   for (int i = 0; i < 6; ++i) {
     contexts.push_back(h.next_context());
@@ -114,13 +56,13 @@ std::optional<base::Duration> lose_one(End& h) {
     h.outcome().skip("the target has fewer than six messages in flight");
     return std::nullopt;
   }
-  AckExt ack = h.ack_of(0);
-  const auto cells = static_cast<unsigned>(ack.cumulative - first) + 1U;
+  const auto cells = static_cast<unsigned>(h.channel(0).expected_lcn - first);
   ack.cumulative = first;
+  ++ack.msn;
   for (unsigned i = 0; i + 2 < cells; ++i) ack.set_bit(i);
   const bool is_early = !h.retransmitted().empty();
   h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - cells);
-  const auto took = is_early ? std::nullopt : await_retransmission(h);
+  const auto took = is_early ? std::nullopt : await_again(h, acks_of_cells(h));
   h.listen(kMoment);
   const auto& again = h.retransmitted();
   const bool is_lost_one = std::ranges::all_of(again, [&](auto lcn) { return lcn == first + 1U; });
@@ -136,17 +78,8 @@ void add_lost(SharedGroup& group) {
                 "Of several cells the one that was lost comes once more, long before its time-out.",
                 [](End& h) {
                   if (!h.attach()) return;
-                  const auto time_out = lengthen_time_out(h);
-                  if (!time_out) return;
-                  if (*time_out < kTimeOutMin)
-                    return h.outcome().skip("the target repeats cells too soon");
-                  // A machine that is busy may need more than one.
-                  bool is_soon = false;
-                  for (int i = 0; i < 4 && h.is_good() && !is_soon; ++i) {
-                    const auto took = lose_one(h);
-                    is_soon = took && 2 * *took < *time_out;
-                  }
-                  h.expect(is_soon, "a retransmission within half of the time-out");
+                  const auto time_out = lengthen_time_out(h, acks_of_cells(h));
+                  if (time_out) expect_soon(h, *time_out, [&h] { return lose_one(h); });
                   h.acknowledges = true;
                   h.expect_serving("a target that serves after a loss");
                 });
@@ -165,13 +98,15 @@ void add_refused_packet(SharedGroup& group) {
               h.forget_events();
               const fabric::Psn psn = h.channel(0).expected_psn;
               const fabric::Lcn first = h.channel(0).expected_lcn;
+              AckExt ack = h.ack_of(0);  // as before the packet
               const auto context = h.next_context();
               const ByteVector request = echo_message(context, kLongReply);
               if (!can_send(h, request.size() + request.size() / 20)) return;
               h.send_message(request);
-              if (!await_echo(h, context)) return;
+              if (!await_echo(h, context, {}))
+                return h.outcome().skip("the target has fewer than three cells in flight");
               const auto cells = static_cast<std::size_t>(h.channel(0).expected_lcn - first);
-              AckExt ack = h.ack_of(0);
+              AckExt nak = ack;
               ack.cumulative = first;
               h.send_ack(0, Op::kAck, ack, psn);
               // Behind this reply nothing is sent that the target had not taken the ACK before.
@@ -179,9 +114,7 @@ void add_refused_packet(SharedGroup& group) {
               h.send_message(echo_message(fence, 8));
               if (!await_echo(h, fence)) return;
               h.forget_events();
-              AckExt nak = h.ack_of(0);
               nak.code = fabric::AckCode::kSequence;
-              nak.cumulative = first - 1U;
               h.send_ack(0, Op::kNak, nak, psn);
               const auto came_again = [&] {
                 std::set<std::uint32_t> ahead;  // of the first cell
@@ -209,7 +142,9 @@ void add_dropped_nak(SharedGroup& group, const std::string& name, const std::str
     AckExt nak = h.ack_of(0);
     nak.code = fabric::AckCode::kInvalidRequest;
     nak.cumulative = nak.cumulative + static_cast<std::uint32_t>(ahead);
+    h.forget_events();
     h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
+    if (!await_again(h, acks_of_cells(h))) return;  // it has acknowledged nothing
     h.acknowledges = true;
     acknowledge(h);
     h.expect_ignored("a NAK that is dropped");
@@ -259,7 +194,7 @@ void add_dropped_ack(SharedGroup& group, const std::string& name, const std::str
               if (!h.attach() || !take_unacknowledged(h)) return;
               h.forget_events();
               h.send_cell(make(h));
-              if (!await_retransmission(h)) return;
+              if (!await_again(h, acks_of_cells(h))) return;
               h.acknowledges = true;
               acknowledge(h);
               h.expect_serving("a target that serves after a loss");

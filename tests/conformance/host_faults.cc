@@ -68,6 +68,13 @@ Rule hello_with_other_nonces() {
               }));
 }
 
+// One of three HELLO, each with another nonce.
+Rule late_hello_with_other_nonces() {
+  return both(sent(InitStep::kHello,
+                   [count = std::make_shared<unsigned>(0)](Init&) { return ++*count % 3 == 0; }),
+              hello_with_other_nonces());
+}
+
 Rule one_transaction_for_all() {
   auto last = std::make_shared<std::uint64_t>(0);
   constexpr std::uint64_t kAlways = 7;
@@ -156,6 +163,8 @@ std::vector<Wrong> wrong_links() {
   return {
       {"host_hello_nonce", "each HELLO has another nonce", "link.hello_repeated",
        hello_with_other_nonces},
+      {"host_hello_late", "HELLO comes late, each with another nonce", "link.hello_repeated",
+       late_hello_with_other_nonces},
       {"host_hello_echo", "HELLO has an echo", "link.hello",
        [] {
          return sent(InitStep::kHello, [](Init& init) {

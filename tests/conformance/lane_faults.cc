@@ -197,6 +197,10 @@ void add_sending(std::vector<Fault>& all) {
                               header.vl = header.vl == 0 ? 3 : 0;
                               return true;
                             }));
+  all.push_back(of_flits("lnak_ignored", "LNAK is ignored: flits come once more at their time-out",
+                         "lnak_goes_back", [](To to, FlitHeader& header) {
+                           return to != To::kTarget || header.type != FlitType::kLnak;
+                         }));
   all.push_back(
       of_lanes("begins_behind", "retransmissions leave out the first flit", "lnak_goes_back", [] {
         const auto sent = std::make_shared<SentFlits>();

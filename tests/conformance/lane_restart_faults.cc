@@ -75,7 +75,8 @@ Rule credits_of_the_first() {
   });
 }
 
-// In place of each twentieth IDLE, with the nonce of the link, which has no effect.
+// In place of each hundredth IDLE, once per second, with the nonce of the link, which has no
+// effect.
 Rule hello_while_up() {
   struct Sent {
     std::optional<Init> init{};
@@ -93,7 +94,7 @@ Rule hello_while_up() {
                 fabric::FlitView flit;
                 if (to != To::kSuite || !last->init ||
                     fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
-                    flit.header.type != FlitType::kIdle || ++last->idles % 20 != 0) {
+                    flit.header.type != FlitType::kIdle || ++last->idles % 100 != 0) {
                   return true;
                 }
                 Init hello = *last->init;

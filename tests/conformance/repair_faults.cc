@@ -93,10 +93,96 @@ void add_numbers(std::vector<Fault>& all) {
              "loss.ack_of_less", Op::kAck, false);
 }
 
+// A NAK that the target must drop becomes an ACK of all that it has sent.
+Rule unsent_is_acknowledged() {
+  const auto newest = std::make_shared<std::map<std::uint32_t, Lcn>>();
+  return both(cell_rule(To::kSuite,
+                        [newest](const CellView& view, RelayBytes&) {
+                          const fabric::MacHeader& h = view.header;
+                          if (h.op == Op::kSend) (*newest)[h.dqpn.value] = h.lcn;
+                          return true;
+                        }),
+              cell_rule(To::kTarget, [newest](const CellView& view, RelayBytes& cell) {
+                AckExt ack;
+                if (view.header.op != Op::kNak || !fabric::parse_ack(view, ack)) return true;
+                const auto sent = newest->find(view.header.sqpn.value);
+                if (sent == newest->end() || ack.cumulative - sent->second <= 0) return true;
+                fabric::MacHeader header = view.header;
+                header.op = Op::kAck;
+                header.emit(cell.data());
+                ack.code = AckCode::kAck;
+                ack.cumulative = sent->second;
+                ack.emit(cell.data() + fabric::kMacHeaderBytes);
+                return true;
+              }));
+}
+
+// Cells that come once more, after these that do.
+Rule retransmissions_at_most(unsigned count) {
+  const auto seen = std::make_shared<std::map<std::pair<std::uint32_t, std::uint32_t>, unsigned>>();
+  return cell_rule(To::kSuite, [seen, count](const CellView& view, RelayBytes&) {
+    const fabric::MacHeader& h = view.header;
+    return h.op != Op::kSend || ++(*seen)[{h.sqpn.value, h.lcn.value}] <= 1 + count;
+  });
+}
+
+void add_naks(std::vector<Fault>& all) {
+  const auto of_naks = [&all](const std::string& name, const std::string& what,
+                              const std::string& noticed_by, AckCode code,
+                              const std::function<bool(AckExt&)>& change) {
+    all.push_back(of_replies(name, what, noticed_by, To::kTarget,
+                             [=](const CellView& view, AckExt& ack, Lcn) {
+                               const bool is_it = view.header.op == Op::kNak && ack.code == code;
+                               return !is_it || change(ack);
+                             }));
+  };
+  const auto drop = [](AckExt&) { return false; };
+  of_naks("sequence_nak_ignored", "NAK 0x60 is ignored: cells come once more at their time-out",
+          "loss.sequence_nak_obeyed", AckCode::kSequence, drop);
+  of_naks("rnr_ignored", "RNR NAKs are ignored: packets come once more at their time-out",
+          "loss.rnr_obeyed", AckCode::kRnr, drop);
+  of_naks("rnr_at_once", "the wait that an RNR NAK states is not kept", "loss.rnr_obeyed",
+          AckCode::kRnr, [](AckExt& ack) {
+            ack.detail = 0;
+            return true;
+          });
+  all.push_back(of_unit("nak_of_unsent_counts",
+                        "a NAK of cells that were never sent acknowledges all that were",
+                        "loss.nak_of_unsent", unsent_is_acknowledged));
+  all.push_back(of_unit("few_tries", "a cell is retransmitted three times, and no more",
+                        "state.tries", [] { return retransmissions_at_most(3); }));
+}
+
+// Of a link of the full profile, where our programs state flag 0x0002.
+void add_packet_crcs(std::vector<Fault>& all) {
+  all.push_back({.name = "packet_crc_wrong",
+                 .what = "the packet CRCs of the unit are wrong",
+                 .noticed_by = "cm.packet_crc_of_target",
+                 .make =
+                     [] {
+                       return cell_rule(To::kSuite, [](const CellView& view, RelayBytes& cell) {
+                         if (view.packet_crc) {
+                           cell.at(cell.size() - 2 * fabric::kCrcBytes) ^= std::byte{1};
+                         }
+                         return true;
+                       });
+                     },
+                 .is_full = true});
+  all.push_back(of_unit("packet_crc_missing", "flag 0x0002 is stated, and no packet CRC is sent",
+                        "cm.packet_crc_of_target", [] {
+                          return mgmt_rule(To::kSuite, [](fabric::Mgmt& mgmt) {
+                            for (auto& pair : mgmt.pairs) pair.flags |= fabric::kPairPacketCrc;
+                            return true;
+                          });
+                        }));
+}
+
 }  // namespace
 
 std::vector<Fault> repair_faults() {
   std::vector<Fault> all;
+  add_naks(all);
+  add_packet_crcs(all);
   add_packets(all);
   add_numbers(all);
   return all;

@@ -169,12 +169,17 @@ class FullProfile:
         self.timer = None
         if not self.flight or not self.alive:
             return
-        self.failures += 1
         self.counters.add("link.full.timeouts")
+        if self._may_repeat():
+            self.repeat_from = self.flight[0].lsn
+            self.end_of_batch()
+
+    def _may_repeat(self):
+        """Each time-out and each LNAK without an acknowledgement is a failure (P-LINK-27)."""
+        self.failures += 1
         if self.failures > MOST_REPEATS:
-            return self.on_down("no acknowledgement")
-        self.repeat_from = self.flight[0].lsn
-        self.end_of_batch()
+            self.on_down("no acknowledgement")
+        return self.failures <= MOST_REPEATS
 
     # --- receiving ---
 
@@ -223,7 +228,7 @@ class FullProfile:
                 self._drop("credit")                             # P-LINK-29
 
     def _on_nak(self, number):
-        if self.nak_handled != number and self.flight:
+        if self.nak_handled != number and self.flight and self._may_repeat():
             self.nak_handled = number                            # P-LINK-26
             self.repeat_from = (number + 1) & 0xFFFF
 
