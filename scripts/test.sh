@@ -157,6 +157,12 @@ build_ahead() {
   done
 }
 
+# schedule_ahead POLICY: the policy of the processes that build ahead. While we wait for them, they do not give way to others.
+schedule_ahead() {
+  local pid
+  for pid in $(pgrep -g "$ahead_group"); do chrt "--$1" --pid 0 "$pid" 2>/dev/null; done
+}
+
 # build_and_test STEP...: the first is built, then all the others are built ahead.
 build_and_test() {
   local step status statuses
@@ -174,7 +180,9 @@ build_and_test() {
       exec {statuses}<"$ahead/statuses"
     else
       echo "== $step: what was built ahead"
+      schedule_ahead other
       read -r status <&"$statuses" || status=1
+      schedule_ahead idle
       cat "$ahead/$step"
     fi
     if [ "$status" -eq 0 ]; then
