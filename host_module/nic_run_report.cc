@@ -1,6 +1,7 @@
 // NicRun: what the host knows of its NIC and what the I/O unit replies, as rows of the report.
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "control/values.h"
 #include "host_module/nic_list.h"
@@ -14,16 +15,24 @@ using messaging::CfgCode;
 
 namespace {
 
-std::string list_of(const std::vector<std::uint16_t>& ids) {
+// The texts of all of them with a space between two; `of_none` if there are none.
+template <class Item, class TextOf>
+std::string list_of(const std::vector<Item>& items, TextOf text_of, std::string_view of_none) {
   std::string out;
-  for (const std::uint16_t id : ids) out += (out.empty() ? "" : " ") + std::to_string(id);
-  return out.empty() ? "all" : out;
+  for (const Item& item : items) {
+    if (!out.empty()) out += ' ';
+    out += text_of(item);
+  }
+  return out.empty() ? std::string(of_none) : out;
+}
+
+std::string list_of(const std::vector<std::uint16_t>& ids) {
+  return list_of(
+      ids, [](std::uint16_t id) { return std::to_string(id); }, "all");
 }
 
 std::string list_of(const std::vector<lan::MacAddress>& macs) {
-  std::string out;
-  for (const lan::MacAddress& mac : macs) out += (out.empty() ? "" : " ") + control::mac_text(mac);
-  return out.empty() ? "none" : out;
+  return list_of(macs, control::mac_text, "none");
 }
 
 }  // namespace
