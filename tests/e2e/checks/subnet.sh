@@ -97,8 +97,9 @@ check_ring() {
   within "all obey the manager of sw2" 8000 managed_by 2 switch1 switch2 switch3
   within "all cables are up" 8000 ports_are switch1 up 3
   within "all cables are up" 8000 ports_are switch2 up 2
-  within "the map has all" 4000 the_map_has cables up up up
-  the_map_has switches up up up && the_map_has nodes up up || fail "the map lacks something"
+  within "the map has all cables" 4000 the_map_has cables up up up
+  within "the map has all switches" 4000 the_map_has switches up up up
+  within "the map has all end nodes" 4000 the_map_has nodes up up
   "$bin/splitnic" show topology --dot --control "$work/switch2.sock" | has '"switch sw1" -- "switch sw3"' || fail "no map"
   ! "$bin/splitnic" show topology --control "$work/switch1.sock" >"$work/map" 2>&1 &&
     has "the subnet manager in force is that of sw2" <"$work/map" || fail "sw1 has a map"
