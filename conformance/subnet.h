@@ -127,6 +127,8 @@ class Subnet {
   std::vector<OwnedSmp> taken_;
   std::optional<fabric::ManagerId> manager_;
   bool has_managed_ = false;
+  // Before, a switch may get what the manager had to send to the subnet of the case before.
+  bool has_begun_ = false;
 };
 
 }  // namespace splitnic::conformance
