@@ -97,7 +97,7 @@ bool End::check_packet_crc(unsigned channel, const CellView& view) {
   return rule(has_one || !c.has_packet_crcs || !fabric::is_last(view.header.pos),
               "a packet CRC in the last cell of each packet, as CONNECT states it") &&
          rule(!has_one || *view.packet_crc == c.packet_crc.value(),
-              "packet CRCs of the octets of the packet");
+              "packet CRCs over the bytes of the packet");
 }
 
 }  // namespace splitnic::conformance

@@ -104,7 +104,7 @@ void refuse_cells(End& h) {
   h.await_reply(second);
 }
 
-// What the suite checks of every packet is broken here at the latest.
+// A target that sends wrong packet CRCs fails here at the latest: the suite checks every packet.
 void expect_packet_crcs(End& h) {
   h.terms.mcp_max = kCrcMcp;
   if (!h.attach()) return;

@@ -1,6 +1,6 @@
 // The time-out of the target as a sender. A case lengthens it by late acknowledgements: then what
-// the target sends once more because it was asked is told apart from what it sends once more at
-// its time-out. docs/protocol/transport.md#clauses-of-rc, docs/protocol/flit.md#full-profile
+// the target sends again because it was asked differs from what it sends again at its time-out.
+// docs/protocol/transport.md#clauses-of-rc, docs/protocol/flit.md#full-profile
 #pragma once
 
 #include <functional>
