@@ -120,6 +120,7 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"iou.hosts.refused_memory", "Hosts that were refused for lack of memory."},
     {"iou.hosts.refused_nic", "Hosts that requested a NIC that does not exist."},
     {"iou.hosts.refused_often", "Hosts that were refused because they connect too often."},
+    {"iou.hosts.refused_owned", "Hosts that were refused because another host has the NIC."},
     {"iou.hosts.refused_partition",
      "Requests of hosts in a partition that the I/O unit is no member of."},
     {"iou.hosts.refused_quarantine", "Hosts that were refused because they are in quarantine."},

@@ -14,7 +14,7 @@ bool lists(const HostRights& rights, const lan::MacAddress& mac) {
 // A host that may send from any address gains nothing by having one: frames for the LAN go there
 // whatever it claims.
 std::optional<Refusal> AddressPolicy::refusal(const AttachedHost& host, const lan::MacAddress& mac,
-                                              const lan::MacAddress& nic) const {
+                                              const std::optional<lan::MacAddress>& nic) const {
   if (hosts_.is_taken(mac, host)) return Refusal::kOfAnotherHost;
   if (lists(host.rights(), mac)) return std::nullopt;
   if (rights_.is_of_another(mac, host.link())) return Refusal::kReserved;

@@ -28,9 +28,10 @@ class AddressPolicy {
   AddressPolicy(const HostTable& hosts, const RightsSource& rights)
       : hosts_(hosts), rights_(rights) {}
 
-  // Returns why the host may not have this address, or nothing. `nic` is the NIC's own.
+  // Returns why the host may not have this address, or nothing. `nic` is the NIC's own, if that
+  // belongs to the unit's machine.
   std::optional<Refusal> refusal(const AttachedHost& host, const lan::MacAddress& mac,
-                                 const lan::MacAddress& nic) const;
+                                 const std::optional<lan::MacAddress>& nic) const;
   // Returns how many addresses these settings have more than the host may have.
   static std::size_t excess(const AttachedHost& host, const NicSettings& settings);
 

@@ -153,7 +153,7 @@ control::sandbox::Needs IouDaemon::needs() const {
 
 // The send buffer of a NIC shrinks and grows with the number of its hosts (LanNic::share_output()).
 bool IouDaemon::changes_interfaces() const {
-  if (options_.follows_lan_mtu) return true;
+  if (options_.follows_lan_mtu || options_.follows_lan_mac) return true;
   if (options_.max_hosts == 1) return false;
   IouWorker& first = *workers_.front();
   for (std::size_t i = 0; i < first.ports(); ++i) {
@@ -206,6 +206,7 @@ base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
       port.exclude.push_back({at.port, at.host});
     }
   }
+  port.promiscuous = !options_.is_exclusive;
   port.mtu = options_.common.mtu.value_or(0);
   auto by_nic = when_possible([&] { return open_nics(port, queues); });
   if (!by_nic) return by_nic.error();

@@ -61,6 +61,7 @@ enum class IouCounter {
   kRefusedRights,
   kRefusedPartition,
   kRefusedDuplicate,  // a second host of one identity
+  kRefusedOwned,      // another host has the NIC for itself
   kRefusedMemory,     // by the limit of the host, or the unit itself is short of memory
   kQuarantined,
   kEndedMemory,  // hosts that were disconnected because the unit was short of memory
@@ -225,6 +226,7 @@ struct splitnic::base::CounterNames<splitnic::iou::IouCounter> {
       {"iou.hosts.ups", "iou.hosts.downs", "iou.hosts.refused_full", "iou.hosts.refused_nic",
        "iou.hosts.refused_stop", "iou.hosts.refused_capabilities", "iou.hosts.refused_often",
        "iou.hosts.refused_quarantine", "iou.hosts.refused_unknown", "iou.hosts.refused_rights",
-       "iou.hosts.refused_partition", "iou.hosts.refused_duplicate", "iou.hosts.refused_memory",
-       "iou.hosts.quarantined", "iou.hosts.ended_memory", "iou.queues.ups", "iou.queues.downs"});
+       "iou.hosts.refused_partition", "iou.hosts.refused_duplicate", "iou.hosts.refused_owned",
+       "iou.hosts.refused_memory", "iou.hosts.quarantined", "iou.hosts.ended_memory",
+       "iou.queues.ups", "iou.queues.downs"});
 };

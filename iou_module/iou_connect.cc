@@ -96,6 +96,13 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
   if (const auto permitted = check_rights(link, number, request.partition); !permitted) {
     return refuse(IouCounter::kRefusedRights, permitted.error().text(), reply);
   }
+  if (const AttachedHost* owner = nics_[number]->owner();
+      owner != nullptr && owner->identity().node != rights().id_of(link)) {
+    return refuse(IouCounter::kRefusedOwned,
+                  "NIC " + std::to_string(number) + " is exclusive, and the host " + owner->name() +
+                      " has it until it leaves",
+                  reply);
+  }
   const auto agreed =
       messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);
   if (!agreed) return refuse(IouCounter::kRefusedCapabilities, agreed.error().text(), reply);

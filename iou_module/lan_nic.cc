@@ -19,6 +19,7 @@ LanNic::LanNic(const LanNicConfig& config, fabric::Adapter& adapter, lan::FrameP
       hosts_(config.number, config.siblings, random.next()),
       nic_service_(port, config.policy, hosts_, *config.rights,
                    [&owner](const AttachedHost& host) { return owner.nics_for(host); }),
+      ownership_(port, hosts_, config.policy.ownership),
       rx_(port, hosts_, counters_),
       tx_(port, hosts_, counters_) {
   if (auto attached = port.attach_queue(true); !attached) base::log_warn(attached.error().text());
@@ -59,6 +60,7 @@ void LanNic::set_up(AttachedHost& host, base::Time now) {
     host.nic().mtu = std::min(host.nic().mtu, state_.mtu);
   }
   nic_service_.enforce(host, true);
+  ownership_.set_due();
 }
 
 void LanNic::update_rights(base::Time now) {
@@ -70,6 +72,7 @@ void LanNic::update_rights(base::Time now) {
     if (is_new) host->set_rights(std::move(rights));
     if (nic_service_.enforce(*host, is_new)) end(*host, now);
   }
+  ownership_.set_due();
 }
 
 void LanNic::end(AttachedHost& host, base::Time now) {
@@ -103,11 +106,12 @@ bool LanNic::step(base::Time now) {
   }
   hosts_.remove_ended(now);
   share_output();
+  if (ownership_.step(now)) on_event();
   return made_progress;
 }
 
 base::Time LanNic::deadline() const {
-  base::Time at = std::min(rx_.deadline(), nic_service_.deadline());
+  base::Time at = std::min({rx_.deadline(), nic_service_.deadline(), ownership_.deadline()});
   for (const auto& host : hosts_) at = std::min(at, host->deadline());
   return at;
 }
@@ -152,6 +156,7 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
     host.notifier().events().on_other_request();
   const NicSettings before = host.nic();
   auto reply = nic_service_.serve(host, request);
+  ownership_.set_due();
   if (before.mac != host.nic().mac || before.mtu != host.nic().mtu) {
     owner_.on_host_change(host, before);
   }
@@ -174,6 +179,7 @@ void LanNic::close_all(base::Time now) {
   for (const auto& host : hosts_) host->fail();
   hosts_.remove_ended(now);
   share_output();
+  ownership_.end();
 }
 
 void LanNic::visit_counters(const base::CounterVisitor& visitor) const {

@@ -15,6 +15,7 @@
 #include "iou_module/host_table.h"
 #include "iou_module/lan_rx.h"
 #include "iou_module/lan_tx.h"
+#include "iou_module/nic_ownership.h"
 #include "iou_module/nic_service.h"
 #include "iou_module/parked_settings.h"
 
@@ -93,6 +94,8 @@ class LanNic final : public HostOwner {
 
   std::size_t number() const { return config_.number; }
   lan::FramePort& port() { return port_; }
+  // As in NicOwnership.
+  const AttachedHost* owner() const { return ownership_.owner(); }
   const HostTable::Hosts& hosts() const { return hosts_.all(); }
   AttachedHost* find(fabric::ConnectionId id) const { return hosts_.find(id); }
   std::string label_of(const AttachedHost& host) const { return hosts_.label_of(host); }
@@ -130,6 +133,7 @@ class LanNic final : public HostOwner {
   ParkedSettings parked_;
   base::Counters<LanCounter> counters_;
   NicService nic_service_;
+  NicOwnership ownership_;
   LanRx rx_;
   LanTx tx_;
   bool is_output_shared_ = false;  // as the port was last set

@@ -20,7 +20,7 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
     }
     return Refusal::kPromiscuous;
   }
-  const lan::MacAddress nic = lan_.state().mac;
+  const auto nic = address_of_unit();
   const std::vector<lan::MacAddress> all = settings.addresses();
   for (const lan::MacAddress& mac : all) {
     if (host.nic().owns(mac)) continue;
@@ -32,6 +32,11 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
   if (AddressPolicy::excess(host, settings) == 0) return std::nullopt;
   log_refusal(host, all.back(), Refusal::kTooMany);
   return Refusal::kTooMany;
+}
+
+std::optional<lan::MacAddress> NicService::address_of_unit() const {
+  if (policy_.ownership.is_exclusive) return std::nullopt;
+  return lan_.state().mac;
 }
 
 // Once for each address: a host asks for it again and again.
@@ -47,7 +52,7 @@ bool NicService::enforce(AttachedHost& host, bool is_new) {
   hosts_.respect_rights(host);
   NicSettings& nic = host.nic();
   const std::string before = nic.state().bytes();
-  const lan::MacAddress own = lan_.state().mac;
+  const auto own = address_of_unit();
   const auto is_refused = [&](const lan::MacAddress& mac) {
     const auto why = addresses_.refusal(host, mac, own);
     return why && (is_new || *why == Refusal::kReserved);

@@ -1,6 +1,7 @@
 // The NIC as each host sees it: the replies to CfgUtil requests. Each host has its own MAC, filter,
 // VLANs, offloads, and start and stop, as far as its rights permit [H-1] [H-2] [M-4]. A host never
-// changes the real LAN NIC, except that with `--lan-mtu follow` its SET_MTU reaches it [M-7].
+// changes the real LAN NIC, except that with `--lan-mtu follow` its SET_MTU reaches it [M-7], and
+// the settings of the owner of an exclusive NIC do (nic_ownership.h).
 // Frames always have the virtio-net header: INIT_NIC without the VNET feature is a bad value, START
 // without such an INIT_NIC is not permitted, and SET_OFFLOADS leaves it on.
 // docs/nic_service.md#init_nic Thread: the data thread.
@@ -14,12 +15,14 @@
 #include "iou_module/address_policy.h"
 #include "iou_module/host_table.h"
 #include "iou_module/mtu_follower.h"
+#include "iou_module/nic_ownership.h"
 #include "iou_module/rights_source.h"
 
 namespace splitnic::iou {
 
 struct NicPolicy {
   bool mtu_follows = false;  // --lan-mtu follow; at queue 0 only
+  OwnershipRules ownership{};
   std::uint32_t queues = 1;  // of the I/O unit; each has its own NIC service
 };
 
@@ -69,6 +72,8 @@ class NicService {
   std::uint32_t queues_of(const AttachedHost& host) const;
   // Returns why the host may not have these settings, or nothing.
   std::optional<Refusal> check(AttachedHost& host, const NicSettings& settings);
+  // The address that belongs to the unit's machine; none of a NIC that belongs to its owner.
+  std::optional<lan::MacAddress> address_of_unit() const;
   void log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why);
   messaging::CfgReply get_stats(AttachedHost& host, const messaging::CfgRequest& request);
 

@@ -21,6 +21,8 @@ struct Arguments {
   std::vector<std::string> attach, peers;
   std::string hosts;
   std::string lan_mtu = "keep";
+  std::string lan_mac = "keep";
+  bool is_exclusive = false;
   std::vector<std::string> grants;
   bool is_announced = false;
   control::CommonArguments common;
@@ -65,6 +67,13 @@ void add_options(CLI::App& app, Arguments& into) {
          "--lan-mtu", into.lan_mtu,
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
       ->type_name("RULE");
+  app.add_flag("--exclusive", into.is_exclusive,
+               "Each NIC has one host at a time: it refuses others until that has left, and "
+               "receives what that host's filter asks for in place of everything");
+  app.add_option("--lan-mac", into.lan_mac,
+                 "Whether the NIC's own address is that of its host: keep or follow, which needs "
+                 "--exclusive and a pcap: or packet: port (default keep)")
+      ->type_name("RULE");
   app.add_flag(
       "--announce", into.is_announced,
       "Announce the unit on the local network by multicast DNS: its name, its port and the "
@@ -94,6 +103,30 @@ base::Status check_lan(const Arguments& typed, IouOptions& out) {
     out.lan.push_back(*std::move(port));
   }
   return {};
+}
+
+base::Result<bool> follows(const std::string& option, const std::string& rule) {
+  if (rule == "keep" || rule == "follow") return rule == "follow";
+  return base::Error(option + ": '" + rule + "' is neither keep nor follow");
+}
+
+// The address of a TAP is that of the other end of its link, and a capture file has none.
+base::Status check_ownership(const Arguments& typed, IouOptions& out) {
+  const auto mac = follows("--lan-mac", typed.lan_mac);
+  if (!mac) return mac.error();
+  out.follows_lan_mac = *mac;
+  out.is_exclusive = typed.is_exclusive;
+  if (!out.follows_lan_mac) return {};
+  if (!out.is_exclusive) {
+    return base::Error("--lan-mac follow: --exclusive is missing: a NIC has one address");
+  }
+  using Kind = control::PortSpec::Kind;
+  const auto at = std::ranges::find_if(out.lan, [](const control::PortSpec& lan) {
+    return lan.kind != Kind::kPacket && lan.kind != Kind::kPcap;
+  });
+  if (at == out.lan.end()) return {};
+  return base::Error("--lan-mac follow: " + at->text +
+                     " is no card whose address can follow: use packet: or pcap:");
 }
 
 // Whether hosts come by UDP without a switch between, which need their keys.
@@ -263,10 +296,10 @@ base::Result<IouOptions> check(const Arguments& typed, const std::string& machin
     if (!block) return block.error().within("--allow");
     out.allow.push_back(*block);
   }
-  if (typed.lan_mtu != "keep" && typed.lan_mtu != "follow") {
-    return base::Error("--lan-mtu: '" + typed.lan_mtu + "' is neither keep nor follow");
-  }
-  out.follows_lan_mtu = typed.lan_mtu == "follow";
+  const auto mtu = follows("--lan-mtu", typed.lan_mtu);
+  if (!mtu) return mtu.error();
+  out.follows_lan_mtu = *mtu;
+  if (auto owned = check_ownership(typed, out); !owned) return owned.error();
   if (auto grants = check_grants(typed, out); !grants) return grants.error();
   return out;
 }

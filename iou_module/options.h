@@ -34,6 +34,8 @@ struct IouOptions {
   std::uint32_t max_hosts = kMaxHostsDefault;
   std::vector<control::Cidr> allow;  // empty: all; shm hosts have no address and are allowed
   bool follows_lan_mtu = false;      // --lan-mtu follow: SET_MTU may change the NIC's own
+  bool is_exclusive = false;         // --exclusive: a NIC has one host at a time
+  bool follows_lan_mac = false;      // --lan-mac follow, which has is_exclusive
   std::string hosts_path;            // --hosts; "": no file
   bool is_announced = false;         // --announce: on the local network, with the first UDP port
   bool grants_sniff = false;         // --grant, to every host that is in no hosts file

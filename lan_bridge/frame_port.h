@@ -16,6 +16,7 @@
 #include "lan_bridge/frame/ethernet.h"
 #include "lan_bridge/frame/offload.h"
 #include "lan_bridge/frame_ring.h"
+#include "lan_bridge/receive_filter.h"
 
 namespace splitnic::lan {
 
@@ -81,6 +82,9 @@ class FramePort {
   virtual base::Status set_mtu(std::uint32_t mtu) = 0;
   virtual base::Status set_mac(const MacAddress& mac) = 0;
   virtual base::Status set_promiscuous(bool on) = 0;
+  // Replaces what the interface receives by request of this port: everything, unless it was opened
+  // otherwise. pcap: and packet: only, OK and nothing elsewhere.
+  virtual base::Status set_receive_filter(const ReceiveFilter& /*filter*/) { return {}; }
   virtual base::Status set_carrier(bool up) = 0;  // TAP only; OK and nothing elsewhere
   // Sets what the interface reports as its speed and duplex mode; TAP only, OK and nothing
   // elsewhere.

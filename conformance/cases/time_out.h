@@ -1,5 +1,5 @@
 // The time-out of the target as a sender. A case lengthens it by late acknowledgements: then what
-// the target sends again because it was asked differs from what it sends again at its time-out.
+// the target retransmits on request differs from what it retransmits at its time-out.
 // docs/protocol/transport.md#clauses-of-rc, docs/protocol/flit.md#full-profile
 #pragma once
 

@@ -16,6 +16,7 @@
 #include "lan_bridge/ports/fabric_filter.h"
 #include "lan_bridge/ports/fanout.h"
 #include "lan_bridge/ports/link_port.h"
+#include "lan_bridge/ports/memberships.h"
 #include "lan_bridge/ports/packet_socket.h"
 #include "lan_bridge/ports/vnet_sender.h"
 
@@ -35,6 +36,10 @@ class CapturePort : public LinkPort {
     if (observes()) return {};
     if (auto status = link_->set_mac(mac); !status) return status;
     return filter_fabric();
+  }
+  base::Status set_receive_filter(const ReceiveFilter& filter) override {
+    if (observes()) return {};
+    return memberships_.set(capture_fd(), link_->index(), filter);
   }
   // An additional queue sees here that the MAC has changed, and attaches its filter once more.
   PortState state() override;
@@ -92,6 +97,7 @@ class CapturePort : public LinkPort {
 
   std::vector<FabricEndpoint> exclude_;
   SendBuffer send_buffer_;
+  Memberships memberships_;
   mutable std::uint64_t kernel_drops_ = 0;
   bool is_send_cut_logged_ = false;
   bool is_in_group_ = false;

@@ -76,7 +76,7 @@ base::Status PacketPort::configure() {
   auto filtered = observes() ? attach_filter(accept_nothing()) : filter_fabric();
   if (!filtered) return filtered;
   if (auto status = bind_packet_socket(fd, link_->index(), ETH_P_ALL); !status) return status;
-  return set_promiscuous(options_.promiscuous);
+  return set_receive_filter({.promiscuous = options_.promiscuous});
 }
 
 void PacketPort::set_receive_buffer() {
@@ -90,19 +90,6 @@ base::Status PacketPort::attach_filter(std::vector<sock_filter> program) {
   if (!set_option(fd_.get(), SOL_SOCKET, SO_ATTACH_FILTER, code)) {
     return base::Error::from_errno("attaching the capture filter", errno);
   }
-  return {};
-}
-
-base::Status PacketPort::set_promiscuous(bool on) {
-  if (observes() || on == is_promiscuous_) return {};
-  packet_mreq request{};
-  request.mr_ifindex = static_cast<int>(link_->index());
-  request.mr_type = PACKET_MR_PROMISC;
-  const int option = on ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP;
-  if (!set_option(fd_.get(), SOL_PACKET, option, request)) {
-    return base::Error::from_errno("setting promiscuous mode", errno);
-  }
-  is_promiscuous_ = on;
   return {};
 }
 

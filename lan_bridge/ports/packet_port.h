@@ -34,7 +34,6 @@ class PacketPort final : public CapturePort {
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override { return fd_.get(); }
-  base::Status set_promiscuous(bool on) override;
 
  private:
   PacketPort(const PacketOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
@@ -54,7 +53,6 @@ class PacketPort final : public CapturePort {
   base::UniqueFd fd_;
   PacketOptions options_;
   VnetForm form_;
-  bool is_promiscuous_ = false;
 };
 
 }  // namespace splitnic::lan

@@ -18,7 +18,6 @@ constexpr int kSnapLength = static_cast<int>(kFrameReserve - kVnetHeaderBytes - 
 base::Error explain(pcap* handle, int status, const std::string& interface) {
   switch (status) {
     case PCAP_ERROR_PERM_DENIED:
-    case PCAP_ERROR_PROMISC_PERM_DENIED:
       return base::Error(interface + ": not permitted: run as root or with CAP_NET_RAW", EPERM);
     case PCAP_ERROR_NO_SUCH_DEVICE:
       return base::Error(interface + ": no such interface", ENODEV);
@@ -57,20 +56,22 @@ base::Result<std::unique_ptr<PcapPort>> PcapPort::open_as(const PcapOptions& opt
   char text[PCAP_ERRBUF_SIZE] = "";
   Handle handle(pcap_create(options.interface.c_str(), text));
   if (!handle) return base::Error(options.interface + ": " + text);
-  if (auto status = activate(handle.get(), options, role); !status) return status.error();
+  if (auto status = activate(handle.get(), options); !status) return status.error();
   std::unique_ptr<PcapPort> port(new PcapPort(options, std::move(handle), std::move(*link), role));
   port->begin_output(options.injection);
   const bool is_owner = role == QueueRole::kOwner;
   const auto filtered = is_owner ? port->filter_fabric() : port->attach_filter(accept_nothing());
   if (!filtered) return filtered.error().within(options.interface);
   if (!is_owner) return port;
+  const auto received = port->set_receive_filter({.promiscuous = options.promiscuous});
+  if (!received) return received.error().within(options.interface);
   if (auto status = port->begin_with_mtu(options.mtu); !status) return status.error();
   return port;
 }
 
-base::Status PcapPort::activate(pcap* handle, const PcapOptions& options, QueueRole role) {
+base::Status PcapPort::activate(pcap* handle, const PcapOptions& options) {
   pcap_set_snaplen(handle, kSnapLength);
-  pcap_set_promisc(handle, options.promiscuous && role == QueueRole::kOwner ? 1 : 0);
+  pcap_set_promisc(handle, 0);  // set_receive_filter() does
   pcap_set_immediate_mode(handle, 1);
   pcap_set_buffer_size(handle, static_cast<int>(options.buffer_bytes));
   if (const int status = pcap_activate(handle); status < 0) {

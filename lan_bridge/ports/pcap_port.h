@@ -54,7 +54,7 @@ class PcapPort final : public CapturePort {
            QueueRole role);
   static base::Result<std::unique_ptr<PcapPort>> open_as(const PcapOptions& options,
                                                          QueueRole role);
-  static base::Status activate(pcap* handle, const PcapOptions& options, QueueRole role);
+  static base::Status activate(pcap* handle, const PcapOptions& options);
   void begin_output(Injection injection);
   base::Status open_sender();
   base::Status attach_filter(std::vector<sock_filter> program) override;

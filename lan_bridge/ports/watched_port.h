@@ -53,6 +53,9 @@ class WatchedPort final : public FramePort {
   base::Status set_mtu(std::uint32_t mtu) override { return below_->set_mtu(mtu); }
   base::Status set_mac(const MacAddress& mac) override { return below_->set_mac(mac); }
   base::Status set_promiscuous(bool on) override { return below_->set_promiscuous(on); }
+  base::Status set_receive_filter(const ReceiveFilter& filter) override {
+    return below_->set_receive_filter(filter);
+  }
   base::Status set_carrier(bool up) override { return below_->set_carrier(up); }
   base::Status set_speed(std::uint32_t mbps, bool is_full_duplex) override {
     return below_->set_speed(mbps, is_full_duplex);

@@ -5,7 +5,7 @@
 #   topology_ipv6                     three test hosts; the fabric has fd99::1 at the host and fd99::2 at the unit too
 #   make_second                       $ns_second fab0 (10.98.0.1) -- fab1 $ns_iou: another host for the unit
 #   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
-#   start_iou [OPTIONS]  start_host [OPTIONS]  start_second [OPTIONS]  wait_up HOST
+#   start_iou [OPTIONS]  start_host [OPTIONS]  start_second [OPTIONS]  wait_up HOST  second_nic_up ADDRESS
 #   plain  keyed                      from now on the programs are started with --insecure-lab; with keys. Keyed is how they are
 #                                     started otherwise, unless the options of SPLITNIC_IOU_OPTIONS name --insecure-lab
 #   identity_of unit|host|second OPTION...   leaves in $identity what a program that is started with these options needs for
@@ -253,6 +253,15 @@ nic_up() {
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
   wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
   wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+}
+
+# second_nic_up ADDRESS: until the nic0 of the second host has that address and a carrier.
+second_nic_up() {
+  wait_up host2
+  silence_interface "$ns_second" nic0
+  ask_often "$ns_second" nic0
+  ip -n "$ns_second" addr replace "$1/24" dev nic0 && ip -n "$ns_second" link set nic0 up
+  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
 }
 
 stop_all() {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/crc32c.h"
@@ -90,7 +91,13 @@ class FakePort final : public lan::FramePort {
     return {};
   }
   base::Status set_mac(const lan::MacAddress& mac) override {
+    ++mac_calls;
+    if (mac == refused_mac) return base::Error("Device or resource busy");
     state_.mac = mac;
+    return {};
+  }
+  base::Status set_receive_filter(const lan::ReceiveFilter& filter) override {
+    receive_filter = filter;
     return {};
   }
   base::Status set_promiscuous(bool on) override {
@@ -115,6 +122,9 @@ class FakePort final : public lan::FramePort {
     visitor("tx.drop.invalid", counters_[lan::PortCounter::kTxDropInvalid]);
   }
 
+  lan::ReceiveFilter receive_filter{.promiscuous = true};  // as ports are opened
+  std::optional<lan::MacAddress> refused_mac{};            // that set_mac() refuses
+  std::uint64_t mac_calls = 0;
   std::uint64_t mtu_calls = 0;
   std::uint64_t carrier_calls = 0;
   std::uint64_t read_frames = 0;

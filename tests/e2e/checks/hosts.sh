@@ -153,14 +153,10 @@ check_refused() {
   within "the second host after the first has left" 5000 is_up host2
 }
 
-# start_second_with ADDRESS [OPTIONS]: until its nic0 has address and carrier.
+# start_second_with ADDRESS [OPTIONS]
 start_second_with() {
   start_second "${@:2}"
-  wait_up host2
-  silence_interface "$ns_second" nic0
-  ask_often "$ns_second" nic0
-  ip -n "$ns_second" addr replace "$1/24" dev nic0 && ip -n "$ns_second" link set nic0 up
-  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
+  second_nic_up "$1"
 }
 
 # page_is NAMESPACE TEXT

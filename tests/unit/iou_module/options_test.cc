@@ -1,7 +1,3 @@
-#include "iou_module/options.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,34 +7,15 @@
 #include "control/daemon/mdns.h"
 #include "iou_module/command_line_rights.h"
 #include "lan_bridge/frame_ring.h"
+#include "tests/unit/iou_module/parsed_options.h"
 
 namespace splitnic::iou {
 namespace options_test {
 
-using control::ParseOutcome;
 using control::PortSpec;
 using ::testing::HasSubstr;
 
-ParseOutcome<IouOptions> parse_all(const std::vector<std::string>& words) {
-  std::vector<const char*> argv = {"splitnic-iou"};
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  return parse(static_cast<int>(argv.size()), argv.data(), "lab");
-}
-
-// Adds a LAN port and an endpoint that need no other options.
-ParseOutcome<IouOptions> with(std::vector<std::string> words) {
-  words.insert(words.begin(), {"--lan", "eth1", "--listen", "shm://x"});
-  return parse_all(words);
-}
-
-void expect_refused(const ParseOutcome<IouOptions>& outcome, int exit_code,
-                    const std::string& part) {
-  EXPECT_FALSE(outcome.options.has_value());
-  EXPECT_EQ(outcome.exit_code, exit_code);
-  EXPECT_THAT(outcome.text, HasSubstr(part));
-  EXPECT_THAT(outcome.text, ::testing::StartsWith("splitnic-iou: "));
-  EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << "one line: " << outcome.text;
-}
+using namespace parsed_options;
 
 TEST(IouOptionsTest, defaults) {
   const auto outcome = parse_all({"--lan", "eth1", "--insecure-lab"});
@@ -52,6 +29,8 @@ TEST(IouOptionsTest, defaults) {
   EXPECT_EQ(o.max_hosts, 64U);
   EXPECT_TRUE(o.allow.empty());
   EXPECT_FALSE(o.follows_lan_mtu);
+  EXPECT_FALSE(o.is_exclusive);
+  EXPECT_FALSE(o.follows_lan_mac);
   EXPECT_EQ(o.common.pair.mode, messaging::Mode::kRdma);
   EXPECT_EQ(o.common.pair.pools, (std::vector<messaging::PoolSpec>{{1024, 2048}, {64, 65536}}));
   EXPECT_EQ(o.common.name(), "lab-iou");
@@ -334,7 +313,7 @@ TEST(IouOptionsTest, help_and_version) {
         "--mode",      "--pool",         "--cell",           "--busy-poll", "--mtu",
         "--name",      "--insecure-lab", "--send-threshold", "--control",   "--config",
         "--log-level", "--capture",      "--queues",         "--cpus",      "--key-file",
-        "--psk-file",  "--allow-key"}) {
+        "--psk-file",  "--allow-key",    "--exclusive",      "--lan-mac"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -357,6 +336,7 @@ TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
       {"--cpus", {"1-", "0 1"}},
       {"--allow", {"192.0.2.1/24", "name", "192.0.2.0/33"}},
       {"--lan-mtu", {"change"}},
+      {"--lan-mac", {"change", "follow"}},
       {"--mode", {"both"}},
       {"--pool", {"1024"}},
       {"--cell", {"10"}},

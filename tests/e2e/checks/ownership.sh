@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# NICs that one host has for itself, and a machine that has NICs of two I/O units.
+
+lan_nic_has() { [ "$(mac_of "$ns_iou" lan0)" = "$1" ]; }
+lan_promiscuity_is() { ip -n "$ns_iou" -d link show lan0 | has "promiscuity $1 "; }
+lan_receives() { in_ns "$ns_iou" bridge fdb show dev lan0 | has "$1"; }
+
+# The card of the unit follows its owner: the address, the lists and promiscuous mode; and it is as before when that has left.
+check_owner() {
+  iou_options=(--exclusive --lan-mac follow --grant sniff)
+  listen_at=0.0.0.0:7471
+  topology_three || fail "the test hosts cannot be made"
+  local own
+  own=$(mac_of "$ns_iou" lan0)
+  start_iou
+  within "no promiscuous mode without an owner" 3000 lan_promiscuity_is 0
+  start_host
+  nic_up
+  within "the card has the address of nic0" 3000 lan_nic_has "$(mac_of "$ns_host" nic0)"
+  files_both_ways 1
+  ip -n "$ns_host" link set nic0 address 02:00:00:00:00:66
+  within "the card follows" 3000 lan_nic_has 02:00:00:00:00:66
+  within "the LAN after that" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2
+  files_both_ways 1
+  lan_promiscuity_is 0 || fail "the card is promiscuous: $(ip -n "$ns_iou" -d link show lan0)"
+
+  # What the kernel of the host lists, the kernel of the unit lists for its card.
+  in_ns "$ns_host" bridge fdb add 02:00:00:00:00:55 dev nic0 self || fail "no list at nic0"
+  within "the list reaches the card" 3000 lan_receives 02:00:00:00:00:55
+  in_ns "$ns_host" bridge fdb del 02:00:00:00:00:55 dev nic0 self
+  within "and leaves it" 3000 lan_receives_no_more 02:00:00:00:00:55
+  ip -n "$ns_host" link set nic0 promisc on
+  within "promiscuous mode reaches the card" 3000 lan_promiscuity_is 1
+  ip -n "$ns_host" link set nic0 promisc off
+  within "and ends" 3000 lan_promiscuity_is 0
+
+  # Another host gets it when the first has left.
+  make_second
+  start_second
+  within "the other is refused by name" 5000 grep -qs "the host $host_name has it until it leaves" "$work/host2.log"
+  ping_all "$ns_host" 10.77.0.2 20
+  stop host TERM || fail "the host did not stop"
+  second_nic_up 10.77.0.3
+  within "the card has the address of the other" 3000 lan_nic_has "$(mac_of "$ns_second" nic0)"
+  ping_all "$ns_second" 10.77.0.2 20
+  stop host2 TERM || fail "the second host did not stop"
+  within "the card has its address again" 3000 lan_nic_has "$own"
+
+  # So it has when the unit stops.
+  start_second
+  second_nic_up 10.77.0.3
+  within "once more that of the host" 3000 lan_nic_has "$(mac_of "$ns_second" nic0)"
+  stop iou TERM || fail "the unit did not stop"
+  equal "the address of the card" "$(mac_of "$ns_iou" lan0)" "$own"
+}
+lan_receives_no_more() { ! lan_receives "$1"; }
+
+# One machine with nic0 of one unit and nic1 of another, at the same time.
+check_two_units() {
+  topology_three || fail "the test hosts cannot be made"
+  make_second_lan
+  ip -n "$ns_lan1" addr replace 10.78.0.2/24 dev lan1
+  ip -n "$ns_lan1" addr del 10.77.0.2/24 dev lan1
+  start_iou
+  start_host
+  nic_up
+  make_keys unit2 hosta2
+  start iou2 "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan1" --listen udp://10.99.0.2:7571 --key-file "$work/unit2.key" \
+    --allow-key "$(public hosta2)" --exclusive --name unit2 --control "$work/iou2.sock"
+  start host3 "$ns_host" "$bin/splitnic-host" --connect udp://10.99.0.2:7571 --tap nic1 --key-file "$work/hosta2.key" \
+    --peer "$(public unit2)" --name hosta2 --control "$work/host3.sock"
+  wait_up host3
+  silence_interface "$ns_host" nic1
+  ip -n "$ns_host" addr replace 10.78.0.1/24 dev nic1 && ip -n "$ns_host" link set nic1 up
+  wait_until 5 carrier_is "$ns_host" nic1 1 || fail "nic1 has no carrier"
+  mkdir -p "$work/www0" "$work/www1" && echo "LAN 0" >"$work/www0/page" && echo "LAN 1" >"$work/www1/page"
+  start web0 "$ns_lan" "$python" -m http.server -d "$work/www0" 80
+  start web1 "$ns_lan1" "$python" -m http.server -d "$work/www1" 80
+  within "the page of the first unit's LAN" 5000 page_at 10.77.0.2 "LAN 0"
+  within "the page of the second unit's LAN" 5000 page_at 10.78.0.2 "LAN 1"
+  ping_all "$ns_host" 10.77.0.2 20
+  ping_all "$ns_host" 10.78.0.2 20
+  # One of them ends; the other has lost nothing.
+  begin_pings pinging "$ns_host" 10.77.0.2
+  stop iou2 KILL
+  within "nic1 without carrier" 5000 carrier_is "$ns_host" nic1 0
+  carrier_is "$ns_host" nic0 1 || fail "nic0 lost its carrier"
+  end_pings pinging 0
+}
+page_at() { [ "$(in_ns "$ns_host" curl -sS --max-time 5 "http://$1/page")" = "$2" ]; }
