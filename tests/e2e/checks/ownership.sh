@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# NICs that one host has for itself, and a machine that has NICs of two I/O units.
+# NICs that one host has for itself, a machine that has NICs of two I/O units, and what a host reaches besides the LAN.
 
 lan_nic_has() { [ "$(mac_of "$ns_iou" lan0)" = "$1" ]; }
 lan_promiscuity_is() { ip -n "$ns_iou" -d link show lan0 | has "promiscuity $1 "; }
@@ -88,3 +88,22 @@ check_two_units() {
   end_pings pinging 0
 }
 page_at() { [ "$(in_ns "$ns_host" curl -sS --max-time 5 "http://$1/page")" = "$2" ]; }
+
+# A TAP and a bridge: a program on the unit's machine, and a device at another port of the bridge.
+check_own_stack() {
+  bring_up
+  local ns_guest=sn$$-g
+  host_namespace "$ns_guest" && veth_between "$ns_iou" guest0 "$ns_guest" eth0 || fail "no guest"
+  silence_interface "$ns_iou" guest0
+  ip -n "$ns_iou" link set guest0 master br0
+  ip -n "$ns_guest" addr add 10.77.0.10/24 dev eth0
+  ip -n "$ns_iou" addr add 10.77.0.9/24 dev br0
+  mkdir -p "$work/www0" && echo "the unit" >"$work/www0/page"
+  start web0 "$ns_iou" "$python" -m http.server -d "$work/www0" 80
+  within "the page of the unit's machine" 5000 page_at 10.77.0.9 "the unit"
+  within "its guest" 5000 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.10
+  ping_all "$ns_host" 10.77.0.9 20
+  ping_all "$ns_host" 10.77.0.10 20
+  ping_all "$ns_host" 10.77.0.2 20
+  ping_all "$ns_iou" 10.77.0.1 20
+}
