@@ -119,3 +119,36 @@ check_processors() {
   reports host "processor 1000" || fail "the host does not report the processor that does not exist"
   flows_both_ways
 }
+
+# The thread of queue 1 stands still for a while, at either side: no flow of queue 0 waits for it, and then all flows cross again.
+check_blocked() {
+  iou_options=(--queues 2) host_options=(--queues 2)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host)"
+  local host who
+  for host in $(seq 11 26); do ip -n "$ns_lan" addr add "10.77.0.$host/24" dev lan0; done
+  within "all addresses of the LAN reply" 5000 replies_from_all 16
+  for who in host iou; do
+    start holder "$ns_host" "$python" -B "$e2e/hold_thread.py" "${pid_of[$who]}" queue-1
+    wait_until 5 reports holder held || fail "queue 1 of $who cannot be held"
+    ping_each 100
+    echo "queue 1 of $who is held: $whole of 16 addresses lose nothing"
+    [ "$whole" -ge 1 ] || fail "queue 0 waits for queue 1: $(cat "$work"/each.*)"
+    [ "$whole" -le 15 ] || fail "no flow has queue 1"
+    stop holder TERM || fail "queue 1 of $who is not let go"
+    within "all of them again" 15000 replies_from_all 16
+  done
+  wait_until 15 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  equal "interruptions of queue 0" "$(counter host host.pair.downs)$(counter iou iou.hosts.downs)" 00
+}
+# ping_each COUNT: COUNT pings to each address at once, one each 20 ms. Leaves in $whole from how many all replies came.
+ping_each() {
+  local host pids=()
+  for host in $(seq 11 26); do
+    in_ns "$ns_host" ping -q -c "$1" -i 0.02 -W 1 "10.77.0.$host" >"$work/each.$host" 2>&1 &
+    pids+=($!)
+  done
+  wait "${pids[@]}"
+  whole=$(grep -l " $1 received" "$work"/each.* | wc -l)
+}
+replies_from_all() { ping_each 1; [ "$whole" = "$1" ]; }
