@@ -3,7 +3,8 @@
 #   run.sh BIN PORT FILE CHECK [plain] [switches=N]   BIN: folder of the programs; PORT: packet, pcap or tap (the I/O unit's LAN
 #                                  port); runs check_CHECK of checks/FILE.sh; plain: without keys, with --insecure-lab;
 #                                  switches=1, 2: with fabric switches between the hosts and the unit (switched.sh)
-# SPLITNIC_LONG=1 takes the long forms (more pings, larger files, more kills). Needs root.
+# SPLITNIC_LONG=1 takes the long forms (more pings, larger files, more kills). SPLITNIC_BIN=FOLDER takes the programs of another
+# build, in checks that ctest or a script runs. Needs root.
 set -uo pipefail
 export LC_ALL=C.UTF-8
 e2e=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +14,7 @@ wrong() {
   exit 2
 }
 [ $# -ge 4 ] || wrong "usage: run.sh BIN PORT FILE CHECK [plain] [switches=N]"
-bin=$1 port=$2
+bin=${SPLITNIC_BIN:-$1} port=$2
 [[ $port =~ ^(packet|pcap|tap)$ ]] || wrong "$port is no LAN port: packet, pcap or tap"
 [ -f "$e2e/checks/$3.sh" ] || wrong "no tests/e2e/checks/$3.sh: $(basename -s .sh "$e2e"/checks/*.sh | paste -sd' ')"
 # shellcheck source=../../scripts/lib/topology.sh
