@@ -43,7 +43,7 @@ void Runner::look_for_harm(CaseResult& result) {
     why = try_probe(i);
     if (why.empty()) return;
   }
-  is_wedged_ = true;
+  skip_rest("the target is wedged");
   result.verdict = Verdict::kWedged;
   if (!result.expected.empty()) return;
   result.expected = "a target that serves a new connection afterwards";
@@ -62,7 +62,7 @@ std::string Runner::not_of_profile(const Case& one) const {
 void Runner::run(const std::vector<Selected>& selected, const OnResult& on_result) {
   for (const Selected& one : selected) {
     std::string why = one.skipped_because;
-    if (why.empty() && is_wedged_) why = "the target is wedged";
+    if (why.empty()) why = rest_skipped_because_;
     if (why.empty() && one.about.links == Links::kPlain && is_keyed_)
       why = "for links without keys";
     if (why.empty() && one.about.links == Links::kKeyed && !is_keyed_) why = "for links with keys";

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "conformance/case.h"
@@ -56,6 +57,8 @@ class Runner {
   // Calls `on_result` after each case.
   using OnResult = std::function<void(const CaseResult&)>;
   void run(const std::vector<Selected>& selected, const OnResult& on_result);
+  // The cases that have not begun are skipped, for this reason. In a callback of run().
+  void skip_rest(std::string why) { rest_skipped_because_ = std::move(why); }
   // The edges that the cases have driven the target over until now.
   const Coverage& coverage() const { return coverage_; }
 
@@ -89,7 +92,7 @@ class Runner {
   Coverage coverage_;
   std::vector<std::unique_ptr<Observer>> observers_;
   std::vector<Line*> observed_;
-  bool is_wedged_ = false;
+  std::string rest_skipped_because_;  // "": they run
   std::string stranger_;
 };
 

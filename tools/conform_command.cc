@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
+#include <ctime>
 
 #include "conformance/report/reports.h"
 #include "conformance/selection.h"
@@ -37,6 +39,28 @@ void print_progress(std::size_t done, std::size_t all) {
       fmt::format("\r[{:<{}}] {} of {}", std::string(filled, '='), kWidth, done, all).c_str(),
       stderr);
 }
+
+// SIGINT and SIGTERM end the run after the case that is running, so that the reports have what is
+// known; a second one ends the program.
+class Interruption {
+ public:
+  Interruption() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  // Returns true once.
+  bool has_come() {
+    constexpr timespec kNow{};
+    if (::sigtimedwait(&signals_, nullptr, &kNow) < 0) return false;
+    sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
+    return true;
+  }
+
+ private:
+  sigset_t signals_{};
+};
 
 int print_list(const std::optional<Role>& role) {
   for (const conformance::Case& one : role ? conformance::cases(*role) : conformance::all_cases()) {
@@ -95,20 +119,26 @@ int run_conform(const ConformOptions& options) {
   conformance::Report report{.target = options.target_text(), .seed = options.seed};
   const bool has_terminal = ::isatty(STDERR_FILENO) != 0;
   const bool shares_terminal = has_terminal && ::isatty(STDOUT_FILENO) != 0;
+  Interruption interruption;
+  bool is_interrupted = false;
   suite.run(selected, [&](const conformance::CaseResult& result) {
     if (shares_terminal) std::fputs(kClearLine, stderr);
     print_result(result);
     if (shares_terminal) std::fflush(stdout);
     report.results.push_back(result);
     if (has_terminal) print_progress(report.results.size(), selected.size());
+    if (!interruption.has_come()) return;
+    is_interrupted = true;
+    suite.skip_rest("the run was interrupted");
   });
   (*ends)->end();
   if (has_terminal) std::fputs("\n", stderr);
   report.coverage = suite.coverage().tables();
-  std::fputs(text_of(report.coverage, options.select.empty()).c_str(), stdout);
+  std::fputs(text_of(report.coverage, options.select.empty() && !is_interrupted).c_str(), stdout);
   std::puts(report.summary().c_str());
   if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
   if (const auto written = reports->write(report); !written) return fail(written.error().text());
+  if (is_interrupted) return fail("interrupted: the cases that had not begun are skipped");
   return report.is_good() ? control::kExitOk : control::kExitFailed;
 }
 

@@ -139,6 +139,22 @@ TEST(ConformanceSuite, a_target_that_serves_nobody_afterwards_is_wedged) {
   expect_wedged(report);
 }
 
+TEST(ConformanceSuite, the_rest_of_a_run_can_be_skipped) {
+  UnitTarget target({});
+  std::vector<CaseResult> results;
+  Suite suite(target.lines(), {.timeout = 100ms});
+  suite.run(select(cases(), {"cfg.echo*"}, {}), [&](const CaseResult& result) {
+    results.push_back(result);
+    suite.skip_rest("enough");
+  });
+  ASSERT_GE(results.size(), 2U);
+  EXPECT_EQ(results[0].verdict, Verdict::kPass);
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].verdict, Verdict::kSkip);
+    EXPECT_EQ(results[i].expected, "enough");
+  }
+}
+
 TEST(ConformanceSuite, cases_are_selected_and_skipped) {
   UnitTarget target({});
   const Report report = run(target, {"cfg.echo*", "link.idle"}, {{"link", "no time"}});

@@ -153,3 +153,28 @@ print("edges of the manager:", report["reached"], "of", len(edges), *sorted(i fo
 assert not [i for i in passed if edges[i] in missing], [i for i in passed if edges[i] in missing]
 END
 }
+
+# Ctrl-C: the reports have what is known, and why the rest is skipped.
+check_interrupted() {
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  iou_options=(--queues 1)
+  start_iou
+  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  start conform "$ns_host" "$bin/splitnic" conform --as host --target "udp://$iou_address" --insecure-lab --json "$work/conform.json"
+  local suite=${pid_of[conform]} status=0
+  wait_until 10 grep -qs '^PASS ' "$work/conform.log" || fail "no case has run"
+  kill -INT "$suite"
+  wait "$suite" || status=$?
+  unset "pid_of[conform]"
+  equal "exit status" "$status" 1
+  grep -q "splitnic: interrupted: " "$work/conform.log" || fail "the interruption is not reported"
+  "$python" - "$work/conform.json" <<'END' || fail "the report does not have what was run"
+import json, sys
+cases = json.load(open(sys.argv[1], encoding="utf-8"))["cases"]
+skipped = sum(case.get("reason") == "the run was interrupted" for case in cases)
+passed = sum(case["verdict"] == "PASS" for case in cases)
+print(passed, "passed,", skipped, "skipped")
+assert passed > 0 and skipped > 200
+END
+}
