@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stops one thread of a program, as a fault of the kernel or of a processor may, and lets it go on at SIGTERM.
+"""Stops one thread of a program, as a fault of the kernel or of a processor may, and lets it continue at SIGTERM.
 
   hold_thread.py PID NAME    the thread of that name; prints "held" once it stands still
 """
