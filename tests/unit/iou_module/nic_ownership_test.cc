@@ -100,8 +100,11 @@ TEST_F(NicOwnershipTest, S001_50_the_nic_receives_what_its_owner_asks_for) {
   ASSERT_EQ(set_filter(filter).status, CfgStatus::kOk);
   harness.run(5ms);
   EXPECT_EQ(received(), ReceiveFilter{});
+  filter.set_no_unicast(false);
+  ASSERT_EQ(set_filter(filter).status, CfgStatus::kOk);
+  harness.run(5ms);
+  EXPECT_EQ(received(), ReceiveFilter{.unicast = {mac_number(5)}});
   ASSERT_EQ(harness.ask(host, CfgCode::kStop).status, CfgStatus::kOk);
-  ASSERT_EQ(set_filter({}).status, CfgStatus::kOk);
   harness.run(5ms);
   EXPECT_EQ(received(), ReceiveFilter{}) << "its NIC is stopped";
 }

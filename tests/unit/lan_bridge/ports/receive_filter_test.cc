@@ -12,7 +12,7 @@ namespace {
 using namespace port_harness;
 
 constexpr MacAddress kFirst{0x02, 0, 0, 0, 0, 1}, kSecond{0x02, 0, 0, 0, 0, 2};
-constexpr MacAddress kGroup{0x01, 0, 0x5E, 0, 0, 9};
+constexpr MacAddress kGroup{0x01, 0, 0x5E, 0, 0, 9}, kOtherGroup{0x01, 0, 0x5E, 0, 0, 8};
 
 // Of the kernel: va as all programs of the machine want it.
 struct Kernel {
@@ -32,9 +32,14 @@ void follows_what_is_set() {
     ASSERT_TRUE(port->set_receive_filter({.unicast = {kFirst}, .multicast = {kGroup}}));
     EXPECT_EQ(kernel.lists().unicast, std::vector{kFirst});
     EXPECT_TRUE(kernel.has_group(kGroup));
-    ASSERT_TRUE(port->set_receive_filter({.unicast = {kFirst, kSecond}}));
+    ASSERT_TRUE(
+        port->set_receive_filter({.unicast = {kFirst, kSecond}, .multicast = {kOtherGroup}}));
     EXPECT_EQ(kernel.lists().unicast, (std::vector{kFirst, kSecond}));
     EXPECT_FALSE(kernel.has_group(kGroup));
+    EXPECT_TRUE(kernel.has_group(kOtherGroup));
+    ASSERT_TRUE(port->set_receive_filter({.unicast = {kSecond}}));
+    EXPECT_EQ(kernel.lists().unicast, std::vector{kSecond});
+    EXPECT_FALSE(kernel.has_group(kOtherGroup));
     ASSERT_TRUE(port->set_receive_filter({}));
     EXPECT_TRUE(kernel.lists().unicast.empty());
     EXPECT_EQ(kernel.lists().promiscuity, 0U);
