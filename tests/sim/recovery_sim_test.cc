@@ -153,6 +153,36 @@ TEST(SimRecovery, L_31_thirty_seconds_end_the_pair_and_it_comes_back) {
   expect_working(world);
 }
 
+// Frames are on the way when the path goes away for `span`. Returns whether the pair has ended.
+bool ends_by_blackout(base::Duration span) {
+  World world(config_of(36));
+  start(world);
+  EXPECT_TRUE(world.run_until(1s, [&] { return world.quiet(); }));
+  world.set_cut(true);
+  world.send_to_lan(100);
+  world.run(span);
+  world.set_cut(false);
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.connected(); })) << span / 1ms << " ms";
+  expect_working(world);
+  return world.counter("host.pair.downs") > 0;
+}
+
+// The budget of tries, to the millisecond.
+TEST(SimRecovery, L_32_a_blackout_just_under_and_just_over_the_budget_of_tries) {
+  base::Duration survived = 1s;
+  base::Duration ended = 30s;
+  ASSERT_FALSE(ends_by_blackout(survived));
+  ASSERT_TRUE(ends_by_blackout(ended));
+  while (ended - survived > 1ms) {
+    const base::Duration middle = survived + (ended - survived) / 2;
+    (ends_by_blackout(middle) ? ended : survived) = middle;
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+  // Five seconds without progress are granted, and the link needs a part of them to be up again.
+  EXPECT_GE(ended, 4s);
+  EXPECT_LE(ended, 10s);
+}
+
 // The side that sent nothing does not notice on its own; it is notified as soon as the link is up.
 TEST(SimRecovery, L_31_the_idle_side_learns_that_the_pair_ended) {
   for (const bool host_is_idle : {true, false}) {

@@ -170,3 +170,19 @@ time.sleep(60)'
   stop host TERM 1 || fail "the host does not stop while it waits"
   stop silent KILL
 }
+
+# The LAN, the fabric and nic0 go down and come up again, over and over.
+check_flaps() {
+  bring_up
+  local where what count=20 i
+  [ "$long" = 0 ] || count=100
+  for where in "$ns_lan lan0" "$ns_host fab0" "$ns_host nic0"; do
+    what=${where#* }
+    for ((i = 0; i < count; i++)); do
+      ip -n "${where% *}" link set "$what" down && sleep 0.05 && ip -n "${where% *}" link set "$what" up || fail "$what"
+      sleep 0.05
+    done
+    within "$count flaps of $what" 1000 reply "$ns_host" 10.77.0.2
+  done
+  files_both_ways 1
+}

@@ -170,3 +170,39 @@ check_clean() {
   equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
 }
+
+# A side stands still, shorter and longer than its link lives, with frames on the way. What comes then is whole.
+check_paused() {
+  bring_up
+  make_blob 64
+  start_web_server "$ns_lan" "$work/www"
+  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  local who queues
+  queues=$(queues_up iou)
+  for who in host iou; do
+    begin_pings pinging "$ns_host" 10.77.0.2
+    stands_still "$who" 0.5
+    end_pings pinging
+  done
+  ! grep -h "nothing heard" "$work/host.log" "$work/iou.log" || fail "half a second is too long for a link"
+  for who in host iou; do
+    start fetch "$ns_host" curl -sS --max-time 120 --limit-rate 50M -o "$work/fetched" http://10.77.0.2/blob
+    wait_until 5 test -s "$work/fetched" || fail "no file begins"
+    stands_still "$who" 3
+    within "the LAN after 3 s of $who" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+    wait_until 60 cmp -s "$work/fetched" "$work/www/blob" || fail "the file over the pause of $who"
+    stop fetch
+    rm "$work/fetched"
+  done
+  stop nginx
+  grep -q "nothing heard" "$work/host.log" && grep -q "nothing heard" "$work/iou.log" || fail "a pause was shorter than a link lives"
+  # TCP itself gives such a connection up, or waits for a minute more: a new one it is.
+  for who in host iou; do
+    [ "$long" = 1 ] || break
+    stands_still "$who" 62
+    within "the LAN after a minute of $who" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+    files_both_ways 4
+  done
+  wait_until 15 has_queues "$queues" || fail "queues that are up: $(queues_up host) and $(queues_up iou), not $queues"
+}
+stands_still() { kill -STOP "${pid_of[$1]}" && sleep "$2" && kill -CONT "${pid_of[$1]}"; }
