@@ -254,7 +254,8 @@ Topology topology_with_leg() {
 }
 
 struct RouterWithLeg : ::testing::Test {
-  RouterWithLeg() {
+  explicit RouterWithLeg(const Topology& of_a = topology_with_leg())
+      : a(plan_in(of_a, 1), random) {
     for (const auto& [at, end, number] :
          {std::tuple(&a, &h, 1), std::tuple(&a, &lan, 3), std::tuple(&b, &u, 2)}) {
       InProcessUnderlay& underlay = hub.add_endpoint();
@@ -294,7 +295,7 @@ struct RouterWithLeg : ::testing::Test {
   base::ManualClock clock;
   base::SeededRandom random{1};
   InProcessHub hub;
-  Switch a{plan_in(topology_with_leg(), 1), random}, b{plan_in(topology_b(), 2), random};
+  Switch a, b{plan_in(topology_b(), 2), random};
   std::array<Switch*, 2> both{&a, &b};
   Router router{both};
   link_world::End h{hub.add_endpoint(), link_world::config_of(0x201, 1001)};
@@ -317,6 +318,21 @@ TEST_F(RouterWithLeg, S000_48_takes_datagrams_of_a_lan_from_the_leg_and_from_nob
   EXPECT_EQ(u.cells.size(), 1U);
   // Its own address is that of a node.
   EXPECT_EQ(counted(lan, address(0xA, Lid(30)), as_datagram), RouterCounter::kCell);
+}
+
+// All routes of subnet a lead to the leg, and the router reaches subnet b all the same.
+struct RouterWithLegAlone : RouterWithLeg {
+  RouterWithLegAlone() : RouterWithLeg(topology()) {}
+  static Topology topology() {
+    Topology t = topology_with_leg();
+    t.network->routes.erase(t.network->routes.begin());
+    return t;
+  }
+};
+
+TEST_F(RouterWithLegAlone, S000_48_no_leg_sends_in_the_name_of_a_subnet_of_the_router) {
+  EXPECT_EQ(counted(lan, address(0xC, Lid(7)), as_datagram), RouterCounter::kCell);
+  EXPECT_EQ(counted(lan, address(0xB, Lid(21)), as_datagram), RouterCounter::kDropSource);
 }
 
 TEST_F(RouterWithLeg, S000_48_forwards_to_the_leg_what_no_subnet_has) {
