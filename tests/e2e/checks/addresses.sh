@@ -15,7 +15,7 @@ host_at() {
 
 check_families() {
   topology_ipv6
-  local at queues
+  local at queues more_iou_options=()  # it starts the programs without any
   unit_at
   ask iou show --json | has -F '"listen":["udp://[::]:7471"]' || fail "it listens at $(ask iou show)"
   equal "sockets" "$(in_ns "$ns_iou" ss -Hlun 'sport = 7471' | wc -l)" 1

@@ -46,7 +46,7 @@ print(sum(p["elements"] for p in json.load(sys.stdin)["pools"] if p["side"] == s
 
 # Against the pools that both ends have, before and after one has ended.
 check_rings() {
-  host_options=(--queues 2 --pool 512x2048 --pool 64x65536)
+  iou_options=(--queues 2) host_options=(--queues 2 --pool 512x2048 --pool 64x65536)
   bring_up
   within "two queues" 5000 row_is Connected 2 -l
   nic -g | head -n 1 | has -x "Ring parameters for nic0:" || fail "-g: $(nic -g)"
