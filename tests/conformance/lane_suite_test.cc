@@ -59,6 +59,26 @@ TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
   EXPECT_EQ(of_full.results.at(0).expected, "for links of the speed and shm profiles");
 }
 
+// The rule of every case: it holds for the last block, and breaks for the next one.
+TEST(ConformanceLanes, P_LINK_28_a_block_more_than_was_granted_is_noticed) {
+  constexpr std::uint8_t kLane = 3;
+  const base::Time now{};
+  for (const std::uint32_t granted : {4U, 3U}) {
+    LaneTerms terms{.lanes = 1U << kLane, .flit_payload_max = 256, .granted = granted};
+    Lanes suite;
+    suite.start(now, terms, 0x12345678, false);
+    terms.target_granted = 100;
+    Lanes target;
+    target.start(now, terms, 0x12345678, true);
+    target.post(kLane, std::vector<std::byte>(256));
+    const auto bytes = target.next(now);
+    ASSERT_TRUE(bytes);
+    fabric::FlitView flit;
+    ASSERT_EQ(fabric::parse_flit(*bytes, flit), fabric::FlitError::kNone);
+    EXPECT_EQ(suite.take(now, flit).broken, granted == 4 ? "" : "no more blocks than were granted");
+  }
+}
+
 // Each flit of both sides has its place in the report, whole cell or not.
 TEST(ConformanceLanes, a_part_of_a_cell_is_decoded_as_one) {
   UnitTarget target({.is_full = true});
