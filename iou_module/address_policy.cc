@@ -14,13 +14,14 @@ bool lists(const HostRights& rights, const lan::MacAddress& mac) {
 // A host that may send from any address gains nothing by having one: frames for the LAN go there
 // whatever it claims.
 std::optional<Refusal> AddressPolicy::refusal(const AttachedHost& host, const lan::MacAddress& mac,
-                                              const std::optional<lan::MacAddress>& nic) const {
+                                              const Own& own) const {
   if (hosts_.is_taken(mac, host)) return Refusal::kOfAnotherHost;
   if (lists(host.rights(), mac)) return std::nullopt;
   if (rights_.is_of_another(mac, host.link())) return Refusal::kReserved;
+  if (mac == own.mac && own.is_of_owner) return std::nullopt;
   if (hosts_.was_of_another(mac, host)) return Refusal::kOfAnotherHost;
   if (host.rights().may_forge) return std::nullopt;
-  if (mac == nic) return Refusal::kOfTheNic;
+  if (mac == own.mac) return Refusal::kOfTheNic;
   if (hosts_.is_of_lan(mac)) return Refusal::kOfTheLan;
   return std::nullopt;
 }

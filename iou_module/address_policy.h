@@ -28,10 +28,14 @@ class AddressPolicy {
   AddressPolicy(const HostTable& hosts, const RightsSource& rights)
       : hosts_(hosts), rights_(rights) {}
 
-  // Returns why the host may not have this address, or nothing. `nic` is the NIC's own, if that
-  // belongs to the unit's machine.
+  // The NIC's own address, and whose it is.
+  struct Own {
+    lan::MacAddress mac;
+    bool is_of_owner = false;  // of an exclusive NIC: else it belongs to the unit's machine
+  };
+  // Returns why the host may not have this address, or nothing.
   std::optional<Refusal> refusal(const AttachedHost& host, const lan::MacAddress& mac,
-                                 const std::optional<lan::MacAddress>& nic) const;
+                                 const Own& own) const;
   // Returns how many addresses these settings have more than the host may have.
   static std::size_t excess(const AttachedHost& host, const NicSettings& settings);
 

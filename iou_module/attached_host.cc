@@ -21,6 +21,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
     : owner_(owner),
       link_(link),
       partition_(config.pair.partition),
+      asks_any_nic_(config.asks_any_nic),
       attached_at_(now),
       identity_{config.id.value_or(host_id_of(link)), link.peer_instance()},
       allowance_(config.rights, config.unit_queues, config.memory_usual, config.limits),

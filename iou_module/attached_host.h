@@ -45,6 +45,7 @@ struct AttachedHostConfig {
   HostRights rights{};
   std::optional<HostId> id{};     // none: what its link shows
   std::uint32_t unit_queues = 1;  // among which its limits are divided
+  bool asks_any_nic = false;      // in CONNECT_REQ: it has come to look
   // In bytes over all queues, of a host whose rights do not name it. [M-1]
   std::uint64_t memory_usual = std::uint64_t{64} << 20;
   std::shared_ptr<HostLimits> limits{};  // null: new ones
@@ -83,6 +84,7 @@ class AttachedHost final : private messaging::PairOwner {
   // When the object was made.
   base::Time attached_at() const { return attached_at_; }
   fabric::PartitionKey partition() const { return partition_; }
+  bool asks_any_nic() const { return asks_any_nic_; }
   NicSettings& nic() { return nic_; }
   const NicSettings& nic() const { return nic_; }
   HostAllowance& allowance() { return allowance_; }
@@ -201,6 +203,7 @@ class AttachedHost final : private messaging::PairOwner {
   HostOwner& owner_;
   fabric::Link& link_;
   const fabric::PartitionKey partition_;
+  const bool asks_any_nic_;
   const base::Time attached_at_;
   const HostIdentity identity_;
   HostAllowance allowance_;

@@ -48,6 +48,10 @@ class HostTable {
   AttachedHost* find(fabric::ConnectionId id) const;
   // The host that is up if it is the only one, here and at other queues, else nullptr.
   AttachedHost* sole_up() const;
+  // As in Neighbours::other_than().
+  std::optional<HostId> other_neighbour(const HostId& node) const {
+    return neighbours_.other_than(node);
+  }
   // No frame of this host can be for another one.
   bool is_alone() const { return hosts_.size() == 1 && !neighbours_.has_absent(); }
 

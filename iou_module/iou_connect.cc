@@ -96,12 +96,13 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
   if (const auto permitted = check_rights(link, number, request.partition); !permitted) {
     return refuse(IouCounter::kRefusedRights, permitted.error().text(), reply);
   }
-  if (const AttachedHost* owner = nics_[number]->owner();
-      owner != nullptr && owner->identity().node != rights().id_of(link)) {
-    return refuse(IouCounter::kRefusedOwned,
-                  "NIC " + std::to_string(number) + " is exclusive, and the host " + owner->name() +
-                      " has it until it leaves",
-                  reply);
+  const bool comes_to_look = messaging::nic_asked(request.private_data) == messaging::kAnyNic;
+  if (const auto holder = nics_[number]->holder(rights().id_of(link)); holder && !comes_to_look) {
+    const std::string who = holder->name.empty() ? "another host" : "the host " + holder->name;
+    return refuse(
+        IouCounter::kRefusedOwned,
+        "NIC " + std::to_string(number) + " is exclusive, and " + who + " has it until it leaves",
+        reply);
   }
   const auto agreed =
       messaging::agree(request.private_data, config_.host.pair, messaging::ConnectRole::kPassive);

@@ -5,6 +5,7 @@
 
 #include "base/event.h"
 #include "base/log.h"
+#include "messaging/any_nic.h"
 
 namespace splitnic::iou {
 
@@ -33,6 +34,7 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
   config.rights = config_.rights->rights_of(link);
   config.id = config_.rights->id_of(link);
   config.unit_queues = config_.policy.queues;
+  config.asks_any_nic = messaging::nic_asked(request.private_data) == messaging::kAnyNic;
   config.limits =
       config_.limits->of(config.id->principal(), config.rights, config_.policy.queues, now);
   config.pair.partition = request.partition;
@@ -131,6 +133,7 @@ void LanNic::on_event() {
                        state.speed_mbps != state_.speed_mbps ||
                        state.full_duplex != state_.full_duplex;
   const lan::PortState before = std::exchange(state_, state);
+  if (state.mac != before.mac) ownership_.set_due();  // whoever changed it
   if (!is_news) return;
   owner_.on_lan_change(port_, before, state_);
   for (const auto& host : hosts_) host->on_lan_change(state_);

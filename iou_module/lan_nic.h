@@ -9,6 +9,7 @@
 // on_cfg_request() and on to the NicService. Thread: the data thread.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/idle_strategy.h"
@@ -95,7 +96,9 @@ class LanNic final : public HostOwner {
   std::size_t number() const { return config_.number; }
   lan::FramePort& port() { return port_; }
   // As in NicOwnership.
-  const AttachedHost* owner() const { return ownership_.owner(); }
+  std::optional<NicOwnership::Holder> holder(const HostId& asking) const {
+    return ownership_.holder(asking);
+  }
   const HostTable::Hosts& hosts() const { return hosts_.all(); }
   AttachedHost* find(fabric::ConnectionId id) const { return hosts_.find(id); }
   std::string label_of(const AttachedHost& host) const { return hosts_.label_of(host); }

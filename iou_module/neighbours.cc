@@ -55,6 +55,11 @@ const Neighbours::At* Neighbours::reached(const Host& host) {
   return at == host.at.end() ? nullptr : &*at;
 }
 
+std::optional<HostId> Neighbours::other_than(const HostId& node) const {
+  const auto at = std::ranges::find_if(hosts_, [&](const Host& one) { return one.node != node; });
+  return at == hosts_.end() ? std::nullopt : std::optional(at->node);
+}
+
 bool Neighbours::reaches(const HostId& node) const {
   const auto host = std::ranges::find(hosts_, node, &Host::node);
   return host != hosts_.end() && reached(*host) != nullptr;

@@ -37,6 +37,8 @@ class Neighbours {
                                             base::Time now) const;
   // Returns true if the rights of one of them list the address.
   bool has_right_to(const lan::MacAddress& mac) const;
+  // Returns a host of another queue that is not `node`, if there is one.
+  std::optional<HostId> other_than(const HostId& node) const;
   // Returns true if another queue reaches this host.
   bool reaches(const HostId& node) const;
 

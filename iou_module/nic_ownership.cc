@@ -1,6 +1,7 @@
 #include "iou_module/nic_ownership.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "control/values.h"
@@ -8,24 +9,56 @@
 namespace splitnic::iou {
 
 const AttachedHost* NicOwnership::owner() const {
-  if (!rules_.is_exclusive) return nullptr;
-  const auto at = std::ranges::find_if(hosts_, [](const auto& host) { return !host->has_ended(); });
-  return at == hosts_.end() ? nullptr : at->get();
+  const AttachedHost* found = nullptr;
+  for (const auto& host : hosts_) {
+    if (host->has_ended() || host->asks_any_nic()) continue;
+    if (found == nullptr || host->is_usable()) found = host.get();
+  }
+  return found;
+}
+
+std::optional<NicOwnership::Holder> NicOwnership::holder(const HostId& asking) const {
+  if (!rules_.is_exclusive) return std::nullopt;
+  std::optional<Holder> found;
+  if (const AttachedHost* here = owner()) {
+    found = {here->identity().node, here->name()};
+  } else if (last_) {
+    found = last_->holder;
+  } else if (const auto other = hosts_.other_neighbour(asking); other && !rules_.is_queue_0) {
+    found = {*other, ""};
+  }
+  return found && found->node != asking ? found : std::nullopt;
 }
 
 bool NicOwnership::step(base::Time now) {
   if (!rules_.is_exclusive) return false;
   const AttachedHost* now_owner = owner();
   if (std::exchange(owner_, now_owner) != now_owner) is_due_ = true;
-  if (!is_due_ || lan_.is_gone()) return false;
+  if (waits_for_last(now) || !is_due_ || lan_.is_gone()) return false;
   is_due_ = false;
   const bool has_changed = rules_.mac_follows && follow_mac(now);
   set_filter();
   return has_changed;
 }
 
+bool NicOwnership::waits_for_last(base::Time now) {
+  if (owner_ != nullptr && (owner_->nic().mac || owner_->nic().started)) {
+    if (!last_ || last_->holder.node != owner_->identity().node) refused_.reset();
+    last_ = {{owner_->identity().node, owner_->name()}, base::kNever};
+    return false;
+  }
+  if (!last_) return false;
+  if (last_->until == base::kNever) last_->until = now + kReservedFor;
+  if (now < last_->until) return true;
+  last_.reset();
+  is_due_ = true;
+  return false;
+}
+
 base::Time NicOwnership::deadline() const {
-  return rules_.is_exclusive && is_due_ && !lan_.is_gone() ? not_before_ : base::kNever;
+  if (!rules_.is_exclusive) return base::kNever;
+  if (last_ && last_->until != base::kNever) return last_->until;
+  return is_due_ && !lan_.is_gone() ? not_before_ : base::kNever;
 }
 
 void NicOwnership::end() {
@@ -47,8 +80,10 @@ bool NicOwnership::follow_mac(base::Time now) {
   const auto set = set_mac(current, wanted);
   refused_ = set ? std::nullopt : std::optional(wanted);
   if (!set) {
-    base::log_warn(set.error().text() + ": the NIC receives for " + control::mac_text(wanted) +
-                   " besides its own address");
+    base::log_warn(set.error().text() +
+                   (owner_ != nullptr ? ": the NIC receives for " + control::mac_text(wanted) +
+                                            " besides its own address"
+                                      : ""));
   }
   return set.has_value();
 }

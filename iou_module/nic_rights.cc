@@ -20,7 +20,7 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
     }
     return Refusal::kPromiscuous;
   }
-  const auto nic = address_of_unit();
+  const auto nic = own_address();
   const std::vector<lan::MacAddress> all = settings.addresses();
   for (const lan::MacAddress& mac : all) {
     if (host.nic().owns(mac)) continue;
@@ -34,9 +34,8 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
   return Refusal::kTooMany;
 }
 
-std::optional<lan::MacAddress> NicService::address_of_unit() const {
-  if (policy_.ownership.is_exclusive) return std::nullopt;
-  return lan_.state().mac;
+AddressPolicy::Own NicService::own_address() const {
+  return {lan_.state().mac, policy_.ownership.is_exclusive};
 }
 
 // Once for each address: a host asks for it again and again.
@@ -52,7 +51,7 @@ bool NicService::enforce(AttachedHost& host, bool is_new) {
   hosts_.respect_rights(host);
   NicSettings& nic = host.nic();
   const std::string before = nic.state().bytes();
-  const auto own = address_of_unit();
+  const auto own = own_address();
   const auto is_refused = [&](const lan::MacAddress& mac) {
     const auto why = addresses_.refusal(host, mac, own);
     return why && (is_new || *why == Refusal::kReserved);

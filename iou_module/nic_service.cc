@@ -96,6 +96,8 @@ CfgReply NicService::mac_config(AttachedHost& host, const CfgRequest& request) {
       return set_mtu(host, request);
     case CfgCode::kStart:
       if ((host.nic().granted & lan::kOffloadVnet) == 0) return refuse(CfgStatus::kNotPermitted);
+      if (policy_.ownership.is_exclusive && host.asks_any_nic())
+        return refuse(CfgStatus::kNotPermitted);
       host.set_started(true);
       hosts_.on_started(host);
       return {};

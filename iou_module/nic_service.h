@@ -72,8 +72,7 @@ class NicService {
   std::uint32_t queues_of(const AttachedHost& host) const;
   // Returns why the host may not have these settings, or nothing.
   std::optional<Refusal> check(AttachedHost& host, const NicSettings& settings);
-  // The address that belongs to the unit's machine; none of a NIC that belongs to its owner.
-  std::optional<lan::MacAddress> address_of_unit() const;
+  AddressPolicy::Own own_address() const;
   void log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why);
   messaging::CfgReply get_stats(AttachedHost& host, const messaging::CfgRequest& request);
 

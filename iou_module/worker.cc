@@ -214,7 +214,8 @@ IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   config.rights = &admission_;
   // Additional queues of a host request the MTU that queue 0 has set.
   config.policy.mtu_follows = options_.follows_lan_mtu && queue() == 0;
-  config.policy.ownership = {options_.is_exclusive, options_.follows_lan_mac && queue() == 0};
+  config.policy.ownership = {options_.is_exclusive, options_.follows_lan_mac && queue() == 0,
+                             queue() == 0};
   config.policy.queues = queues;
   config.host.pair = pair_config(queues);
   config.host.pair.program = control::version_text("splitnic-iou");

@@ -14,7 +14,12 @@ namespace {
 
 constexpr base::Duration kPatience = std::chrono::seconds(3);
 
-bool is_unit(const std::string& from) { return from.find("://") != std::string::npos; }
+// The name of an interface may be one of a machine, too: that is a unit only with scheme or port.
+bool is_unit(const std::string& from) {
+  if (from.find("://") != std::string::npos) return true;
+  const auto unit = control::parse_unit_endpoint(from);
+  return unit && (!unit->is_name() || from.find(':') != std::string::npos);
+}
 
 base::Result<control::KeyOptions> check_keys(const ListArguments& typed,
                                              const control::Endpoint& unit) {

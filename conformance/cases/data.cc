@@ -44,6 +44,8 @@ std::optional<PoolAndFrame> begin_writes(End& h, std::size_t payload_bytes) {
   return PoolAndFrame{pool, bytes};
 }
 
+bool is_nak(const Event& event) { return event.kind == EventKind::kNak; }
+
 // A write that the target takes and whose indication it drops, which is an error.
 using MakeIdata = std::function<std::uint32_t(const PoolRecord&, std::uint32_t element)>;
 void add_bad_idata(SharedGroup& group, const std::string& name, const std::string& what,
@@ -55,10 +57,12 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
               if (!h.writes_idata()) return h.outcome().skip("the target takes no idata of form A");
               const PoolRecord& pool = begun->pool;
               const ByteVector& bytes = begun->frame;
+              // Each names elements that no other one does, so that only the indication is wrong.
               expect_dropped(h, [&](unsigned number) {
-                const std::uint32_t element = number % pool.elements;
+                const std::uint32_t element = 2 * number % pool.elements;
                 h.write(element_of(pool, element, bytes.size()), bytes, make(pool, element));
               });
+              h.expect(std::ranges::none_of(h.events(), is_nak), "writes that are taken, no NAK");
             });
 }
 

@@ -1,6 +1,11 @@
 // Wrong implementations of messages, pools, data and CfgUtil.
+#include <memory>
+#include <vector>
+
 #include "base/endian.h"
+#include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/cfg_util.h"
+#include "messaging/wire/idata.h"
 #include "tests/conformance/faults.h"
 
 namespace splitnic::conformance {
@@ -31,6 +36,9 @@ Fault of_status(const std::string& name, const std::string& what, const std::str
     return true;
   });
 }
+// Behind MAC header and VA/MH.
+constexpr std::size_t kIdataAt = fabric::kMacHeaderBytes + fabric::kVaMhBytes;
+
 // RDMA writes of the unit.
 Fault of_writes(const std::string& name, const std::string& what, const std::string& noticed_by,
                 const ChangeCell& change) {
@@ -122,9 +130,42 @@ void add_pools(std::vector<Fault>& all) {
                         }));
 }
 
+// Whatever element idata names, the target takes the one that was written.
+Rule element_of_address() {
+  using messaging::PoolElementIdata;
+  using messaging::PoolRecord;
+  const auto pools = std::make_shared<std::vector<PoolRecord>>();
+  return both(message_rule(To::kSuite, Function::kBufferRecvPool,
+                           [pools](base::MutableBytes message) {
+                             constexpr std::size_t kRecordsAt = 12;
+                             for (std::size_t at = kRecordsAt;
+                                  at + PoolRecord::kBytes <= message.size();
+                                  at += PoolRecord::kBytes) {
+                               pools->push_back(PoolRecord::load(&message[at]));
+                             }
+                             return true;
+                           }),
+              cell_rule(To::kTarget, [pools](const CellView& view, RelayBytes& cell) {
+                if (view.header.op != Op::kRdmaWrite || !view.idata || !view.va_mh) return true;
+                PoolElementIdata idata = PoolElementIdata::decode(*view.idata);
+                for (const PoolRecord& pool : *pools) {
+                  const std::uint64_t offset = view.va_mh->address.value - pool.address.value;
+                  if (idata.pool != pool.pool.value || offset >= pool.total_bytes() ||
+                      idata.element >= pool.elements) {
+                    continue;
+                  }
+                  const auto element = static_cast<std::uint32_t>(offset / pool.element_bytes);
+                  base::store_be(&cell[kIdataAt],
+                                 PoolElementIdata::encode(pool.pool, element, idata.bytes).value());
+                }
+                return true;
+              }));
+}
+
 void add_writes(std::vector<Fault>& all) {
-  // Behind MAC header and VA/MH.
-  constexpr std::size_t kIdataAt = fabric::kMacHeaderBytes + fabric::kVaMhBytes;
+  all.push_back(of_unit("idata_element_unchecked",
+                        "idata may name another element than was written",
+                        "data.idata_other_element", [] { return element_of_address(); }));
   const auto idata = [](const std::function<std::uint32_t(std::uint32_t)>& change) {
     return [change](const CellView& view, RelayBytes& cell) {
       if (view.idata) base::store_be(&cell[kIdataAt], change(*view.idata));

@@ -44,7 +44,7 @@ check_owner() {
   within "the card has the address of the other" 3000 lan_nic_has "$(mac_of "$ns_second" nic0)"
   ping_all "$ns_second" 10.77.0.2 20
   stop host2 TERM || fail "the second host did not stop"
-  within "the card has its address again" 3000 lan_nic_has "$own"
+  within "the card has its address again" 6000 lan_nic_has "$own"
 
   # So it has when the unit stops.
   start_second

@@ -1,4 +1,5 @@
 // Exclusive NICs: one host at a time, whose address and filter the NIC has.
+#include "messaging/any_nic.h"
 #include "tests/unit/iou_module/parsed_options.h"
 #include "tests/unit/iou_module/rights_fixture.h"
 
@@ -37,7 +38,9 @@ TEST_F(NicOwnershipTest, S001_50_the_nic_has_the_address_of_its_owner_and_its_ow
   harness.run(5ms);
   EXPECT_EQ(host.got.size(), 1U);
   host.end();
-  harness.run(NicOwnership::kInterval);
+  harness.run(NicOwnership::kReservedFor - 100ms);
+  EXPECT_EQ(nic_mac(), mac_number(7)) << "it may come back";
+  harness.run(200ms);
   EXPECT_EQ(nic_mac(), kNicMac);
 }
 
@@ -45,7 +48,7 @@ TEST_F(NicOwnershipTest, S001_50_reset_and_a_stop_of_the_unit_bring_the_address_
   ASSERT_TRUE(attach());
   harness.run(NicOwnership::kInterval);
   ASSERT_EQ(harness.ask(host, CfgCode::kReset).status, CfgStatus::kOk);
-  harness.run(NicOwnership::kInterval);
+  harness.run(NicOwnership::kReservedFor);
   EXPECT_EQ(nic_mac(), kNicMac);
   ASSERT_EQ(harness.set_mac(host, kHostMac), CfgStatus::kOk);
   harness.run(NicOwnership::kInterval);
@@ -125,7 +128,7 @@ TEST_F(NicOwnershipTest, S001_46_another_host_is_refused_by_the_name_of_the_owne
   EXPECT_GE(harness.count("iou.hosts.refused_owned"), 1U);
   EXPECT_TRUE(host.up());
   host.end();
-  harness.run(5ms);
+  harness.run(NicOwnership::kReservedFor);
   ASSERT_TRUE(harness.attach(other, mac_number(2)));
   harness.run(NicOwnership::kInterval);
   EXPECT_EQ(nic_mac(), mac_number(2));
@@ -142,15 +145,74 @@ TEST_F(NicOwnershipTest, S001_46_the_owner_comes_back_at_any_time) {
   EXPECT_EQ(nic_mac(), kHostMac);
 }
 
-// `--mac nic`: the owner's address may be the one that the NIC had at first.
-TEST_F(NicOwnershipTest, the_owner_may_have_the_address_of_the_nic) {
-  ASSERT_TRUE(harness.attach(host, kNicMac));
+// Nothing changes at the card, and nobody else comes in between.
+TEST_F(NicOwnershipTest, S001_46_a_restarted_owner_finds_the_nic_as_it_was) {
+  ASSERT_TRUE(attach());
   harness.run(NicOwnership::kInterval);
-  EXPECT_EQ(nic_mac(), kNicMac);
-  EXPECT_TRUE(received().unicast.empty());
+  const std::uint64_t before = harness.lan().mac_calls;
   host.end();
+  harness.run(100ms);
+  EXPECT_FALSE(harness.connect(other));
+  host.start();
+  ASSERT_TRUE(attach());
+  harness.run(2 * NicOwnership::kReservedFor);
+  EXPECT_EQ(nic_mac(), kHostMac);
+  EXPECT_EQ(harness.lan().mac_calls, before);
+  EXPECT_FALSE(harness.connect(other));
+}
+
+// `--mac nic`: the owner's address may be the one that the NIC had at first, whoever had it before.
+TEST_F(NicOwnershipTest, each_owner_may_have_the_address_of_the_nic) {
+  for (TestHost* owner : {&host, &other}) {
+    ASSERT_TRUE(harness.attach(*owner, kNicMac));
+    harness.run(NicOwnership::kInterval);
+    EXPECT_EQ(nic_mac(), kNicMac);
+    EXPECT_TRUE(received().unicast.empty());
+    owner->end();
+    harness.run(NicOwnership::kReservedFor + NicOwnership::kInterval);
+    EXPECT_EQ(nic_mac(), kNicMac);
+  }
+}
+
+TEST_F(NicOwnershipTest, S001_50_an_address_that_somebody_else_sets_does_not_stay) {
+  ASSERT_TRUE(attach());
   harness.run(NicOwnership::kInterval);
-  EXPECT_EQ(nic_mac(), kNicMac);
+  harness.lan().mutable_state().mac = kPeer;
+  for (const auto& nic : harness.unit->nics()) nic->on_event();
+  harness.run(NicOwnership::kInterval);
+  EXPECT_EQ(nic_mac(), kHostMac);
+}
+
+// As `splitnic list` comes: it takes the NIC from nobody, and is no owner.
+TEST_F(NicOwnershipTest, S001_46_who_comes_to_look_is_no_owner) {
+  TestHost& viewer = harness.add_host({.nic = messaging::kAnyNic});
+  ASSERT_TRUE(harness.connect(viewer));
+  ASSERT_TRUE(attach());
+  harness.run(NicOwnership::kInterval);
+  EXPECT_EQ(nic_mac(), kHostMac);
+  ASSERT_TRUE(harness.connect(viewer));
+  EXPECT_EQ(harness.ask(viewer, CfgCode::kListNics).status, CfgStatus::kOk);
+  cfg::InitNicRequest init;
+  init.set_features_wanted(lan::kOffloadVnet);
+  ASSERT_EQ(harness.ask(viewer, CfgCode::kInitNic, init).status, CfgStatus::kOk);
+  EXPECT_EQ(harness.ask(viewer, CfgCode::kStart).status, CfgStatus::kNotPermitted);
+  EXPECT_TRUE(host.up());
+}
+
+TEST(NicsOwnershipTest, S001_46_no_host_takes_another_queue_of_a_nic) {
+  UnitHarness harness(
+      {.queue = 1, .policy = {.ownership = {.is_exclusive = true, .is_queue_0 = false}}});
+  TestHost& owner = harness.add_host();
+  TestHost& other = harness.add_host();
+  ASSERT_TRUE(harness.connect(owner));
+  HostNews news;
+  news.node = harness.unit->hosts().at(0)->identity().node;
+  owner.end();
+  harness.run(5ms);
+  harness.unit->on_news(0, news);
+  EXPECT_FALSE(harness.connect(other));
+  EXPECT_THAT(other.refusal, testing::HasSubstr("another host has it"));
+  EXPECT_TRUE(harness.connect(owner)) << owner.refusal;
 }
 
 TEST(NicsOwnershipTest, S001_46_each_nic_has_an_owner) {
