@@ -16,7 +16,7 @@ cd "$root" || exit 1
 bin=$root/build/release/bin
 
 usage() {
-  echo "demo.sh: $1; see the head of scripts/demo.sh" >&2
+  echo "demo.sh: $1; scripts/demo.sh --help lists the options" >&2
   exit 2
 }
 
@@ -28,6 +28,10 @@ while [ $# -gt 0 ]; do
       [ $# -gt 1 ] || usage "$1 wants a value"
       declare "${1#--}=$2"
       shift 2
+      ;;
+    -h | --help)
+      sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "$root/scripts/demo.sh"
+      exit
       ;;
     --no-build) build=no && shift ;;
     --offline) offline=yes && shift ;;

@@ -340,6 +340,7 @@ check_list_plain() {
   list_unit --insecure-lab --json | "$python" -c 'import json, sys
 nics = json.load(sys.stdin)["nics"]
 assert [(n["number"], n["in_use"]) for n in nics] == [(0, False), (1, False)], nics' || fail "list --json"
+  in_ns "$ns_host" "$bin/splitnic" list "${iou_address%:*}" --insecure-lab | has '^1 ' || fail "list of an address in short"
   "$bin/splitnic" list shm://two | has '^1 ' || fail "list over shared memory"
   stop iou TERM
   refuses 1 "is splitnic-iou running there" ip netns exec "$ns_host" "$bin/splitnic" list "udp://$iou_address" --insecure-lab

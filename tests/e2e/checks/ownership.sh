@@ -34,8 +34,11 @@ check_owner() {
   ip -n "$ns_host" link set nic0 promisc off
   within "and ends" 3000 lan_promiscuity_is 0
 
-  # Another host gets it when the first has left.
+  # Another host may look, and gets it when the first has left.
   make_second
+  in_ns "$ns_second" "$bin/splitnic" list "udp://$iou_address" --key-file "$work/second.key" --peer "$(public unit)" | has '^0 ' ||
+    fail "list of a NIC that another host has"
+  ping_all "$ns_host" 10.77.0.2 20
   start_second
   within "the other is refused by name" 5000 grep -qs "the host $host_name has it until it leaves" "$work/host2.log"
   ping_all "$ns_host" 10.77.0.2 20
