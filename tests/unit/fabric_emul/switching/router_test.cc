@@ -254,8 +254,7 @@ Topology topology_with_leg() {
 }
 
 struct RouterWithLeg : ::testing::Test {
-  explicit RouterWithLeg(const Topology& of_a = topology_with_leg())
-      : a(plan_in(of_a, 1), random) {
+  explicit RouterWithLeg(const Topology& of_a = topology_with_leg()) : a(plan_in(of_a, 1), random) {
     for (const auto& [at, end, number] :
          {std::tuple(&a, &h, 1), std::tuple(&a, &lan, 3), std::tuple(&b, &u, 2)}) {
       InProcessUnderlay& underlay = hub.add_endpoint();
