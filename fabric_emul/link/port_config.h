@@ -87,6 +87,10 @@ struct PortConfig {
   // A peer that sent BYE may be back soon: HELLO is repeated so often, for so long after BYE.
   base::Duration hello_after_bye = std::chrono::milliseconds(50);
   base::Duration return_expected = std::chrono::seconds(1);
+  // One that fell silent may be started again: HELLO is repeated after hello_silent at most, for so
+  // long after its last flit. In the full profile, where only INIT brings a link back, always.
+  base::Duration hello_silent = std::chrono::milliseconds(200);
+  base::Duration return_possible = std::chrono::seconds(5);
   // When all slots are in use, that of a link that was down for this long may go to another peer.
   base::Duration forget_after = std::chrono::seconds(60);
   // The result of path probes is used for this long; the next INIT then offers the full MCP.

@@ -90,6 +90,8 @@ class PortLink final : public Link {
   std::uint16_t mcp_of(std::size_t datagram_bytes_max) const;
   PathKind path_kind(const PeerAddress& to) const;
   void send_hello(base::Time now);
+  // Returns how long HELLO waits for READY at most.
+  base::Duration hello_wait_max(base::Time now) const;
   void send_probes(base::Time now);
   // Listening side: the LIDs of a link to this peer; nothing if it can have none.
   std::optional<LinkLids> lids_for(const PeerAddress& from) const;

@@ -107,12 +107,17 @@ void PortLink::connect(base::Time now, const PeerAddress& address) {
 void PortLink::send_hello(base::Time now) {
   path_.expire(now);
   context_.underlay.check_own_address();
-  // In the full profile only INIT brings a link back: a peer that was up gets HELLO often.
-  const bool is_known = lanes_.is_open() && peer_instance() != 0;
-  const base::Duration wait_max =
-      is_known ? 2 * context_.config.hello_min : context_.config.hello_max;
-  send_init(handshake_.hello(now, context_.random, wait_max,
+  send_init(handshake_.hello(now, context_.random, hello_wait_max(now),
                              context_.terms.state(InitStep::kHello, mcp_of(path_bytes()))));
+}
+
+base::Duration PortLink::hello_wait_max(base::Time now) const {
+  const PortConfig& config = context_.config;
+  const bool is_silent =
+      !handshake_.has_received_bye() && now < keep_alive_.last_heard() + config.return_possible;
+  // In the full profile only INIT brings back a peer that was up.
+  const bool may_be_back = peer_instance() != 0 && (lanes_.is_open() || is_silent);
+  return may_be_back ? config.hello_silent : config.hello_max;
 }
 
 void PortLink::on_challenge(base::Time now, const Init& init) {

@@ -33,12 +33,18 @@ std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now) {
   put_macs(message, keys_.macs, has_cookie ? &*cookie_ : nullptr);
   mac1_ = mac1_of(message);
 
-  wait_ = now < often_until_ ? config_.retry_after_end
-                             : std::min(std::max(2 * wait_, config_.retry_min), config_.retry_max);
+  wait_ = wait_after(wait_, now);
   const auto jitter = random_.below(static_cast<std::uint64_t>(wait_.count()) / 3 + 1);
   retry_at_ = now + std::chrono::duration_cast<base::Time::duration>(
                         wait_ + std::chrono::nanoseconds(jitter));
   return message;
+}
+
+base::Duration Attempt::wait_after(base::Duration before, base::Time now) const {
+  if (now < return_.expected_until) return config_.retry_after_end;
+  const base::Duration most =
+      now < return_.possible_until ? config_.retry_silent : config_.retry_max;
+  return std::min(std::max(2 * before, config_.retry_min), most);
 }
 
 std::optional<TransportKeys> Attempt::read(base::Bytes response, ResponsePayload& payload) const {

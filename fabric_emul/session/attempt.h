@@ -1,6 +1,6 @@
 // The initiator of one peer: sends INITIATION until a RESPONSE to the last one arrives, each with a
 // new ephemeral key and a greater stamp, after 100 ms doubled up to 2 s, with up to a third more at
-// random; more often where the peer is expected back. Sans-I/O. docs/protocol/session.md#timers
+// random; more often where the peer may be back soon. Sans-I/O. docs/protocol/session.md#timers
 // Thread: the data thread.
 #pragma once
 
@@ -32,14 +32,16 @@ std::array<std::byte, 51> prologue_for(const PublicKey& responder);
 
 class Attempt {
  public:
-  // `keys`, `config` and `random` outlive this. Until `often_until` the peer is expected back.
+  // Until when the peer may be back at any moment: INITIATION is repeated sooner.
+  struct Return {
+    base::Time expected_until;  // it stopped
+    base::Time possible_until;  // it fell silent
+  };
+
+  // `keys`, `config` and `random` outlive this.
   Attempt(const PeerKeys& keys, const SessionConfig& config, base::Random& random,
-          IndexTable::Index index, base::Time often_until)
-      : keys_(keys),
-        config_(config),
-        random_(random),
-        index_(std::move(index)),
-        often_until_(often_until) {}
+          IndexTable::Index index, Return peer)
+      : keys_(keys), config_(config), random_(random), index_(std::move(index)), return_(peer) {}
 
   // Returns the next INITIATION. A cookie that is too old is not used.
   std::array<std::byte, kInitiationBytes> next(base::Time now);
@@ -54,11 +56,14 @@ class Attempt {
   bool take_cookie(base::Time now, base::Bytes cookie);
 
  private:
+  // Returns for how long to wait for a RESPONSE, after a wait for the one before.
+  base::Duration wait_after(base::Duration before, base::Time now) const;
+
   const PeerKeys& keys_;
   const SessionConfig& config_;
   base::Random& random_;
   IndexTable::Index index_;
-  base::Time often_until_;
+  Return return_;
   std::optional<NoiseInitiator> noise_;
   Mac mac1_{};
   std::optional<Mac> cookie_;

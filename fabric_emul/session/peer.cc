@@ -128,6 +128,13 @@ void Peer::on_stopped(base::Time now) {
   expected_until_ = now + std::chrono::duration_cast<base::Time::duration>(config_.return_expected);
 }
 
+Attempt::Return Peer::may_return() const {
+  const bool has_stopped = expected_until_ != base::Time();
+  if (has_stopped || !agreed_at_) return {.expected_until = expected_until_, .possible_until = {}};
+  const auto possible = std::chrono::duration_cast<base::Time::duration>(config_.return_possible);
+  return {.expected_until = {}, .possible_until = heard_ + possible};
+}
+
 void Peer::on_time(base::Time now) {
   if (previous_ && (now >= previous_until_ || now >= previous_->reject_at())) previous_.reset();
   if (next_ && now >= next_->reject_at()) next_.reset();

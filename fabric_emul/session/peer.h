@@ -87,7 +87,7 @@ class Peer {
   void end_session();
   // Initiator: the peer has ended, and its keys with it. It is expected back for some time.
   void on_stopped(base::Time now);
-  base::Time expected_until() const { return expected_until_; }
+  Attempt::Return may_return() const;
 
   // Ends keys that are beyond their time.
   void on_time(base::Time now);

@@ -47,6 +47,10 @@ struct SessionConfig {
   // A responder that stopped may be back soon: INITIATION is repeated so often, for so long.
   base::Duration retry_after_end = std::chrono::milliseconds(50);
   base::Duration return_expected = std::chrono::seconds(1);
+  // The same of one that fell silent, whose machine may start it again: INITIATION is repeated
+  // after retry_silent at most, for so long after its last record.
+  base::Duration retry_silent = std::chrono::milliseconds(200);
+  base::Duration return_possible = std::chrono::seconds(5);
   // Something is sent and nothing has been heard for this long: the responder may have lost the
   // keys.
   base::Duration silence = std::chrono::milliseconds(400);

@@ -199,7 +199,7 @@ void SessionTable::on_sending(base::Time now, Peer& peer) {
 }
 
 void SessionTable::begin_attempt(base::Time now, Peer& peer) {
-  peer.attempt().emplace(peer.keys(), config_, random_, indexes_.draw(peer), peer.expected_until());
+  peer.attempt().emplace(peer.keys(), config_, random_, indexes_.draw(peer), peer.may_return());
   send_initiation(now, peer);
 }
 

@@ -110,5 +110,8 @@ check_slow() {
 }
 captures_three() {
   (sleep 0.2 && in_ns "$ns_host" ping -q -c 3 -i 0.05 10.77.0.2 >/dev/null) &
-  timeout 5 "$bin/splitnic" capture start nic0 -w "$work/x" --count 3 --control "$work/host.sock" 2>/dev/null
+  local pings=$! status=0
+  timeout 5 "$bin/splitnic" capture start nic0 -w "$work/x" --count 3 --control "$work/host.sock" 2>/dev/null || status=$?
+  wait "$pings"
+  return $status
 }

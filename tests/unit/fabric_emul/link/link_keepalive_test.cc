@@ -55,6 +55,24 @@ TEST(LinkUpTest, four_missing_idles_take_the_link_down_and_it_comes_back) {
   EXPECT_EQ(w.b->count(LinkCounter::kPeerRestart), 0U);
 }
 
+// Until 5 s after the last flit the listener is asked for every 200 ms, then every second.
+TEST(LinkUpTest, F_46_a_listener_that_fell_silent_is_found_soon_after_its_start) {
+  World w;
+  w.connect();
+  w.client_faults.set_cut(true);
+  const auto inits = [&w] { return w.b->count(LinkCounter::kTxInit); };
+  w.run(1s, 10ms);
+  std::uint64_t before = inits();
+  w.run(3500ms, 10ms);
+  EXPECT_GE(inits() - before, 16U);
+  EXPECT_LE(inits() - before, 19U);
+  w.run(3s, 10ms);
+  before = inits();
+  w.run(10s, 10ms);
+  EXPECT_LE(inits() - before, 10U);
+  EXPECT_GE(inits() - before, 9U);
+}
+
 TEST(LinkUpTest, X_46_a_restarted_listener_is_found_under_traffic_before_the_link_is_down) {
   World w;
   w.connect();

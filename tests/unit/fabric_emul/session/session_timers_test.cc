@@ -193,6 +193,30 @@ TEST(SessionTimersTest, B_13_keys_end_with_the_peer_and_its_successor_is_sought_
   EXPECT_EQ(world.unit->last(), KeyedWorld::payload(72, 5));
 }
 
+// The unit was killed: until 5 s after its last record it is sought every 200 ms, and a third at
+// random.
+TEST(SessionTimersTest, F_46_a_responder_that_fell_silent_is_sought_often) {
+  KeyedWorld world;
+  world.start();
+  world.connect();
+  world.host->fault.set_cut(true);
+  world.unit->fault.set_cut(true);
+  const auto before = world.host->count(SessionCounter::kTxInitiation);
+  const auto sent = [&] { return world.host->count(SessionCounter::kTxInitiation) - before; };
+  const auto send_for = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      world.send_up(KeyedWorld::payload(72, 5));
+      world.step(10ms);
+    }
+  };
+  send_for(500);  // of them 400 ms until the silence is noticed
+  EXPECT_GE(sent(), 17U);
+  EXPECT_LE(sent(), 24U);
+  const auto soon = sent();
+  send_for(2000);
+  EXPECT_LE(sent(), soon + 13) << "the steps get longer again";
+}
+
 // Keys that are agreed end the search: a later handshake has its own times again.
 TEST(SessionTimersTest, B_13_a_peer_that_is_back_is_not_sought_any_more) {
   KeyedWorld world;
