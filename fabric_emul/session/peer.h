@@ -87,6 +87,7 @@ class Peer {
   void end_session();
   // Initiator: the peer has ended, and its keys with it. It is expected back for some time.
   void on_stopped(base::Time now);
+  // Initiator: until when the peer, which stopped or fell silent, may be back at any moment.
   Attempt::Return may_return() const;
 
   // Ends keys that are beyond their time.
