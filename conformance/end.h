@@ -67,6 +67,17 @@ struct Terms {
   bool selects_flows = false;               // by the contexts of our pools
 };
 
+// What of a cell of the target stays when it comes once more. Its flags may change.
+struct SentCell {
+  fabric::Psn psn{};
+  std::uint16_t csn = 0;
+  fabric::Pos pos{};
+  fabric::Op op{};
+  std::uint32_t crc = 0;  // of its extensions and its payload
+  bool operator==(const SentCell&) const = default;
+};
+SentCell as_sent(const fabric::CellView& view);
+
 // One direction pair of a connection: the numbers that come next.
 struct Channel {
   fabric::Service service = fabric::Service::kRc;
@@ -86,6 +97,7 @@ struct Channel {
   ByteVector partial;
   fabric::PacketCrc packet_crc;  // of `partial`
   Event packet{};                // that has begun
+  std::deque<SentCell> taken;    // the newest ones; the last is that before expected_lcn
 };
 
 class End {
@@ -280,6 +292,7 @@ class End {
   void take_lane_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
   void take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_bytes);
   void take_request(unsigned channel, const fabric::CellView& view);
+  void take_retransmission(unsigned channel, const fabric::CellView& view);
   void finish_packet(unsigned channel, const fabric::CellView& view);
   bool take_message(const Event& event);
 

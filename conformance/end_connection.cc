@@ -137,6 +137,7 @@ bool End::adopt(const Mgmt& theirs) {
     channel.has_packet_crcs = (pair.flags & fabric::kPairPacketCrc) != 0;
     channel.expected_psn = pair.start_psn;
     channel.expected_lcn = pair.start_lcn;
+    channel.taken.clear();
     joined |= 1U << pair.channel;
   }
   is_connected_ = joined == offered;

@@ -14,8 +14,16 @@ using messaging::Function;
 
 constexpr std::size_t kRetransmittedMax = 4096;  // more are a flood
 constexpr std::size_t kPacketBytesMax = 66'000;
+constexpr std::size_t kTakenMax = 4096;  // more than a window holds
 
 }  // namespace
+
+SentCell as_sent(const CellView& view) {
+  fabric::PacketCrc crc;
+  crc.add(view);
+  const fabric::MacHeader& h = view.header;
+  return {.psn = h.psn, .csn = h.csn, .pos = h.pos, .op = h.op, .crc = crc.value()};
+}
 
 void End::take_datagram(base::Bytes datagram) {
   fabric::FlitWalker walker(datagram);
@@ -141,14 +149,7 @@ void End::take_request(unsigned channel, const CellView& view) {
   const fabric::MacHeader& h = view.header;
   if (c.service == fabric::Service::kRc) {
     const std::int32_t ahead = h.lcn - c.expected_lcn;
-    if (ahead < 0) {
-      if (retransmitted_.size() == kRetransmittedMax)
-        outcome_.fail("a target that does not flood", last_);
-      if (channel == 0) retransmitted_.push_back(h.lcn);
-      last_ = "a retransmission";
-      if (acknowledges) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
-      return;
-    }
+    if (ahead < 0) return take_retransmission(channel, view);
     if (ahead > 0) return;  // it comes once more
   }
   if (!rule(h.psn == c.expected_psn && h.csn == c.expected_csn,
@@ -170,12 +171,29 @@ void End::take_request(unsigned channel, const CellView& view) {
   ++c.packet.cells;
   c.packet.cell_payload_max = std::max(c.packet.cell_payload_max, view.payload.size());
   ++c.expected_lcn;
+  c.taken.push_back(as_sent(view));
+  if (c.taken.size() > kTakenMax) c.taken.pop_front();
   ++c.expected_csn;
   c.asked_for_ack = (h.flags & fabric::kFlagAckRequest) != 0;
   if (fabric::is_last(h.pos)) return finish_packet(channel, view);
   if (c.asked_for_ack && acknowledges && c.service == fabric::Service::kRc) {
     send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
   }
+}
+
+void End::take_retransmission(unsigned channel, const CellView& view) {
+  const Channel& c = channels_[channel];
+  const fabric::MacHeader& h = view.header;
+  const auto back = static_cast<std::size_t>(c.expected_lcn - h.lcn);
+  if (!rule(back > c.taken.size() || c.taken.at(c.taken.size() - back) == as_sent(view),
+            "a cell that comes once more as it was before")) {
+    return;
+  }
+  if (retransmitted_.size() == kRetransmittedMax)
+    outcome_.fail("a target that does not flood", last_);
+  if (channel == 0) retransmitted_.push_back(h.lcn);
+  last_ = "a retransmission";
+  if (acknowledges) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
 }
 
 void End::finish_packet(unsigned channel, const CellView& view) {

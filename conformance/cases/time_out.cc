@@ -12,8 +12,6 @@ constexpr base::Duration kLongWait = 3s;    // more than any time-out
 constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
 constexpr int kLateAcks = 40;
 constexpr int kAttempts = 4;
-// A time-out that a repetition at once is not mistaken for.
-constexpr base::Duration kTimeOutMin = 60ms;
 
 bool take_flits(End& h) {
   h.lanes().behave();

@@ -3,6 +3,7 @@
 // docs/protocol/transport.md#clauses-of-rc, docs/protocol/flit.md#full-profile
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "conformance/cases/parts.h"
 
 namespace splitnic::conformance {
+
+// A time-out that a repetition at once is not mistaken for.
+inline constexpr base::Duration kTimeOutMin = std::chrono::milliseconds(60);
 
 // The acknowledgements that a case withholds: of cells of channel 0, or of the flits of a link of
 // the full profile.

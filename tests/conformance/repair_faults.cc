@@ -42,6 +42,51 @@ bool is_of_packet(const CellView& view, const AckExt& ack) {
   return view.header.op == Op::kNak && ack.code == AckCode::kSequence && view.header.csn == 0;
 }
 
+// Cells of requests of the unit that it has sent before, by what they were then.
+using ChangeAgain = std::function<bool(const CellView& view, RelayBytes& cell, int times)>;
+Fault of_again(const std::string& name, const std::string& what, const std::string& noticed_by,
+               const ChangeAgain& change) {
+  return of_unit(name, what, noticed_by, [change] {
+    const auto times = std::make_shared<std::map<std::pair<std::uint32_t, std::uint32_t>, int>>();
+    return cell_rule(To::kSuite, [times, change](const CellView& view, RelayBytes& cell) {
+      if (view.header.op != Op::kSend && view.header.op != Op::kRdmaWrite) return true;
+      const std::pair number{view.header.dqpn.value, view.header.lcn.value};
+      const int before = (*times)[number]++;
+      return before == 0 || change(view, cell, before);
+    });
+  });
+}
+
+void add_retransmissions(std::vector<Fault>& all) {
+  const auto flip = [](std::size_t at) {
+    return [at](const CellView&, RelayBytes& cell, int) {
+      cell.at(at) ^= std::byte{1};
+      return true;
+    };
+  };
+  const std::string noticed_by = "loss.retransmits";
+  all.push_back(
+      of_again("again_other_psn", "a cell comes once more with another PSN", noticed_by, flip(19)));
+  all.push_back(of_again("again_other_bytes", "a cell comes once more with other bytes", noticed_by,
+                         [](const CellView& view, RelayBytes& cell, int) {
+                           cell.at(static_cast<std::size_t>(view.payload.data() - cell.data()) +
+                                   view.payload.size() - 1) ^= std::byte{1};
+                           return true;
+                         }));
+  all.push_back(of_again("time_out_late", "a cell comes once more at the sixth time-out only",
+                         noticed_by,
+                         [](const CellView&, RelayBytes&, int times) { return times >= 6; }));
+  all.push_back(of_unit("time_out_none", "each cell is sent twice, whatever round trips take",
+                        "loss.time_out_follows", [] {
+                          return flit_rule(To::kSuite, [](fabric::FlitHeader& header,
+                                                          RelayBytes& cell, RelayBytes& behind) {
+                            behind.resize(fabric::kFlitHeaderBytes + cell.size());
+                            fabric::emit_flit(behind, header, cell);
+                            return true;
+                          });
+                        }));
+}
+
 void add_packets(std::vector<Fault>& all) {
   all.push_back(of_unit("packet_crc_unchecked", "packet CRCs are not checked", "cm.packet_crc", [] {
     return mgmt_rule(To::kTarget, [](fabric::Mgmt& mgmt) {
@@ -183,6 +228,7 @@ std::vector<Fault> repair_faults() {
   std::vector<Fault> all;
   add_naks(all);
   add_packet_crcs(all);
+  add_retransmissions(all);
   add_packets(all);
   add_numbers(all);
   return all;
