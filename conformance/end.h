@@ -194,6 +194,8 @@ class End {
   std::size_t message_max() const { return message_max_; }
   // Whether writes to the target have idata: of form A. Otherwise a message indicates them.
   bool writes_idata() const { return writes_idata_; }
+  // The same of writes of the target.
+  bool reads_idata() const { return reads_idata_; }
 
   // Cells. cell() has the numbers that come next and changes nothing; put() sends and moves on.
   fabric::CellHead cell(unsigned channel, fabric::Op op, fabric::Pos pos, std::uint16_t csn = 0);
@@ -312,6 +314,7 @@ class End {
   std::string capabilities_;
   std::size_t message_max_ = 0;
   bool writes_idata_ = false;
+  bool reads_idata_ = false;
   std::vector<messaging::PoolRecord> pools_;
   std::uint64_t context_;
 };

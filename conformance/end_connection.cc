@@ -150,6 +150,8 @@ bool End::adopt(const Mgmt& theirs) {
   if (!expect(is_read, "capabilities that parse, with MSG_MAX" + in)) return false;
   message_max_ = std::min(mine.msg_max(0), others.msg_max(0));
   writes_idata_ = others.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
+  reads_idata_ = mine.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT &&
+                 others.idata_form_out() != connect::IDATA_FORM_NONE;
   return expect(is_connected_, "the channels of the request" + in);
 }
 

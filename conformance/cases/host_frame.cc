@@ -13,28 +13,18 @@ namespace {
 
 using messaging::CfgCode;
 using messaging::Function;
-using messaging::PoolElementIdata;
 using messaging::PoolRecord;
 
 constexpr std::string_view kEverybody = "\xFF\xFF\xFF\xFF\xFF\xFF";
 
 void add_sent(UnitGroup& group) {
   group.add("host_writes", "P-DATA-5",
-            "A frame of the host goes into an element of the unit's pool, with idata of form A.",
+            "A frame of the host goes into an element of the unit's pool, indicated as agreed.",
             [](Unit& u) {
               if (!u.attach() || !u.start_nic()) return;
               const auto write = announced(u);
               if (!write) return;
-              const PoolRecord pool = u.own_pool();
-              if (!u.expect(write->idata.has_value(), "idata")) return;
-              const auto at = PoolElementIdata::decode(*write->idata);
-              u.expect(at.pool == pool.pool.value && at.element < pool.elements,
-                       "an element of our pool");
-              u.expect(at.bytes == write->bytes.size() && write->target.length == at.bytes,
-                       "the bytes that were written, in idata and VA/MH");
-              u.expect(write->target.handle == pool.handle &&
-                           write->target.address == pool.element_address(at.element),
-                       "the address of the element");
+              expect_element(u, *write, u.own_pool());
             });
   group.add("host_virtio_header", "P-DATA-15",
             "A frame has the virtio-net header, without an offload that was not granted.",
@@ -88,9 +78,7 @@ void add_frames(UnitGroup& group, const std::string& name, const std::string& cl
     const ByteVector bytes = make(u, pool);
     const std::uint32_t used = pool.elements / 2 + 1;
     for (std::uint32_t i = 0; i < used && u.is_good(); ++i) {
-      u.write(element_of(pool, i, bytes.size()), bytes,
-              PoolElementIdata::encode(pool.pool, i, static_cast<std::uint32_t>(bytes.size())));
-      u.await_if(is_ack_of_data(u), "an ACK");
+      write_element(u, pool, i, bytes);
     }
     const auto event = u.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
     if (!event) return;

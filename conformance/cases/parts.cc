@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messaging/cfgutil/cfgutil.pb.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -11,6 +12,22 @@ std::string echo_text(std::size_t data_bytes) {
   std::string data(data_bytes, '\0');
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>('a' + i % 26);
   return data;
+}
+
+// What the target indicates about its write.
+std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write) {
+  if (host.reads_idata()) {
+    if (!host.expect(write.idata.has_value(), "idata")) return std::nullopt;
+    const auto at = messaging::PoolElementIdata::decode(*write.idata);
+    return messaging::ConsumedRecord{messaging::PoolRef(at.pool), at.element, 1, at.bytes};
+  }
+  if (!host.expect(!write.idata, "no idata")) return std::nullopt;
+  const auto event =
+      host.await_message(messaging::Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+  if (!event) return std::nullopt;
+  const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
+  if (!host.expect(indicate && indicate->size() > 0, "one that parses")) return std::nullopt;
+  return (*indicate)[0];
 }
 
 }  // namespace
@@ -157,6 +174,18 @@ std::optional<Event> expect_frame(End& host, const ByteVector& sent) {
           std::equal(sent.begin() + kVnetBytes, sent.end(), write->bytes.begin() + kVnetBytes),
       "the frame that was sent");
   return write;
+}
+
+void expect_element(End& host, const Event& write, const messaging::PoolRecord& pool) {
+  const auto at = indicated(host, write);
+  if (!at) return;
+  host.expect(at->pool == pool.pool && at->count == 1 && at->first < pool.elements,
+              "an element of our pool");
+  host.expect(at->bytes == write.bytes.size() && write.target.length == at->bytes,
+              "the bytes that were written, as they are indicated and in VA/MH");
+  host.expect(
+      write.target.handle == pool.handle && write.target.address == pool.element_address(at->first),
+      "the address of the element");
 }
 
 ByteVector words(const std::vector<std::uint32_t>& words) {

@@ -63,6 +63,9 @@ bool attach_by_new_link(Unit& unit);
 bool attach_both(End& a, End& b);
 // The target writes this frame into a pool of the host. Returns the write.
 std::optional<Event> expect_frame(End& host, const ByteVector& sent);
+// The write is into an element of the pool, and the target indicates that element and the bytes: by
+// idata of form A where both sides have it, else by BufferRDMAIndicate, which is awaited.
+void expect_element(End& host, const Event& write, const messaging::PoolRecord& pool);
 // Asks the host to announce its addresses. Returns the write of the first frame; without one the
 // case is skipped: a host without an address sends none.
 std::optional<Event> announced(Unit& unit);

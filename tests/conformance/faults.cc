@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
 
 #include "base/crc32c.h"
 #include "base/endian.h"
@@ -97,6 +98,24 @@ Rule mgmt_rule(To direction, ChangeMgmt change) {
                      std::ranges::copy(payload, cell.begin() + (view.payload.data() - cell.data()));
                      return true;
                    });
+}
+
+Rule capabilities_rule(To direction, fabric::MgmtKind kind, RelayBytes from, RelayBytes to) {
+  auto changed = std::make_shared<RelayBytes>();
+  return mgmt_rule(direction, [=](fabric::Mgmt& mgmt) {
+    if (mgmt.kind != kind) return true;
+    changed->assign(mgmt.private_data.begin(), mgmt.private_data.end());
+    if (replace(*changed, from, to)) mgmt.private_data = *changed;
+    return true;
+  });
+}
+
+// The node name of the suite makes room for idata_form_in 2: the target writes without idata.
+Rule without_idata_out(fabric::MgmtKind theirs, fabric::MgmtKind ours) {
+  return both(
+      capabilities_rule(To::kSuite, theirs, bytes_of({0x38, 1}), bytes_of({0x38, 2})),
+      capabilities_rule(To::kTarget, ours, bytes_of({0x42, 7, 'c', 'o', 'n', 'f', 'o', 'r', 'm'}),
+                        bytes_of({0x42, 5, 'c', 'o', 'n', 'f', 'o', 0x30, 2})));
 }
 
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change) {

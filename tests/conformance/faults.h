@@ -62,6 +62,11 @@ Rule mgmt_rule(To direction, ChangeMgmt change);
 // Of messages in one cell on channel 0.
 using ChangeMessage = std::function<bool(base::MutableBytes message)>;
 Rule message_rule(To direction, messaging::Function function, ChangeMessage change);
+// Bytes of the capabilities in MGMT of one kind: fields of Protobuf with their numbers.
+Rule capabilities_rule(To direction, fabric::MgmtKind kind, RelayBytes from, RelayBytes to);
+// The target states that it can produce no idata, and its writes have none. `theirs` is its message
+// with capabilities, `ours` that of the suite.
+Rule without_idata_out(fabric::MgmtKind theirs, fabric::MgmtKind ours);
 // Passes on what both pass on; the second sees what the first has changed.
 Rule both(Rule first, Rule second);
 // The 32-bit words of a message. A word behind its end is ~0, and is not set.

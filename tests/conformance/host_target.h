@@ -23,6 +23,7 @@ struct HostTargetConfig {
   bool is_keyed = false;
   Rule rule{};  // none: the host as it is
   messaging::Channels channels = messaging::Channels::kTwo;
+  std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
   bool is_full = false;  // full profile, as between programs
 };
 
@@ -90,6 +91,10 @@ class HostTarget {
     host::HostConfig config;
     config.pair.node_name = "host";
     config.pair.channels = target.channels;
+    config.pair.idata_form = target.idata_form;
+    if (target.idata_form == messaging::IdataForm::kOffsetLength) {
+      config.pair.pools = {{64, 2048}};  // form B names elements of one pool
+    }
     config.pair.flow_context_of = &control::flow_context_of;
     if (target.channels == messaging::Channels::kSeparate) {
       config.pair.mode = messaging::Mode::kSend;

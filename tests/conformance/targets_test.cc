@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/conformance/dying_target.h"
+#include "tests/conformance/faults.h"
 #include "tests/conformance/run_suite.h"
 
 namespace splitnic::conformance::targets_test {
@@ -60,6 +61,15 @@ TEST(ConformanceTargets, a_target_without_idata_and_with_short_messages_passes) 
   const Report report = run(target);
   EXPECT_EQ(failures_of(report), "");
   EXPECT_GE(report.count(Verdict::kPass), 300U);
+}
+
+// What a target can write is its own matter: without idata it indicates each write by a message.
+TEST(ConformanceTargets, a_target_that_can_produce_no_idata_passes) {
+  UnitTarget target(
+      {.rule = without_idata_out(fabric::MgmtKind::kConnectRep, fabric::MgmtKind::kConnectReq)});
+  const Report report = run(target, {"frame", "pool", "data", "variant"});
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 80U);
 }
 
 TEST(ConformanceTargets, the_suite_sends_idle_while_it_waits) {

@@ -10,6 +10,7 @@
 #include "conformance/report/report.h"
 #include "conformance/selection.h"
 #include "tests/conformance/dying_target.h"
+#include "tests/conformance/faults.h"
 #include "tests/conformance/host_target.h"
 #include "tests/conformance/run_cases.h"
 
@@ -82,6 +83,21 @@ TEST(ConformanceUnitSuite, S001_51_a_host_that_asks_for_one_channel_passes_what_
   }
   EXPECT_TRUE(skipped.contains("data.send_on_channel_1"));
   EXPECT_LE(skipped.size(), 6U);
+}
+
+// A host may take idata of form B, or none, and may be able to produce none.
+TEST(ConformanceUnitSuite, a_host_with_another_form_of_idata_passes) {
+  const std::vector<std::string> wanted{"frame", "pool", "data", "variant"};
+  for (const auto form : {std::optional(messaging::IdataForm::kOffsetLength),
+                          std::optional<messaging::IdataForm>()}) {
+    HostTarget target({.idata_form = form});
+    const Report report = run(target, wanted);
+    EXPECT_EQ(failures_of(report), "");
+    EXPECT_GE(report.count(Verdict::kPass), 50U);
+  }
+  HostTarget target(
+      {.rule = without_idata_out(fabric::MgmtKind::kConnectReq, fabric::MgmtKind::kConnectRep)});
+  EXPECT_EQ(failures_of(run(target, wanted)), "");
 }
 
 TEST(ConformanceUnitSuite, S001_51_a_host_that_asks_for_separate_connections_is_served) {

@@ -17,17 +17,6 @@ using fabric::Op;
 using messaging::CfgCode;
 using messaging::Function;
 
-// Bytes of the capabilities in MGMT of one kind: fields of Protobuf with their numbers.
-Rule capabilities(To direction, MgmtKind kind, RelayBytes from, RelayBytes to) {
-  auto changed = std::make_shared<RelayBytes>();
-  return mgmt_rule(direction, [=](Mgmt& mgmt) {
-    if (mgmt.kind != kind) return true;
-    changed->assign(mgmt.private_data.begin(), mgmt.private_data.end());
-    if (replace(*changed, from, to)) mgmt.private_data = *changed;
-    return true;
-  });
-}
-
 // Bytes of the data of CfgUtil messages of one code.
 Rule cfg_data(To direction, CfgCode code, RelayBytes from, RelayBytes to) {
   const bool is_request = direction == To::kTarget;
@@ -97,8 +86,8 @@ const RelayBytes kOpaque = bytes_of({0x80, 1, 0}), kSelects = bytes_of({0x80, 1,
 void add_arrangements(std::vector<Fault>& all) {
   add(all, Role::kHost, "arrangement_other", "CONNECT_REP has another arrangement than the request",
       "one_channel", [] {
-        return capabilities(To::kSuite, MgmtKind::kConnectRep, bytes_of({0x70, 1}),
-                            bytes_of({0x70, 2}));
+        return capabilities_rule(To::kSuite, MgmtKind::kConnectRep, bytes_of({0x70, 1}),
+                                 bytes_of({0x70, 2}));
       });
   add(all, Role::kHost, "one_channel_takes_no_writes", "with one channel, writes are dropped",
       "one_channel_write", [] { return no_writes_on_one_channel(To::kTarget); });
@@ -112,17 +101,17 @@ void add_arrangements(std::vector<Fault>& all) {
       disc_ends_nothing);
   add(all, Role::kUnit, "host_any_arrangement", "the arrangement of CONNECT_REP is not checked",
       "host_other_arrangement", [] {
-        return capabilities(To::kTarget, MgmtKind::kConnectRep, bytes_of({0x70, 1}),
-                            bytes_of({0x70, 0}));
+        return capabilities_rule(To::kTarget, MgmtKind::kConnectRep, bytes_of({0x70, 1}),
+                                 bytes_of({0x70, 0}));
       });
 }
 
 void add_agreements(std::vector<Fault>& all) {
   const auto of_request = [](const RelayBytes& from, const RelayBytes& to) {
-    return [=] { return capabilities(To::kTarget, MgmtKind::kConnectReq, from, to); };
+    return [=] { return capabilities_rule(To::kTarget, MgmtKind::kConnectReq, from, to); };
   };
   const auto of_reply = [](const RelayBytes& from, const RelayBytes& to) {
-    return [=] { return capabilities(To::kTarget, MgmtKind::kConnectRep, from, to); };
+    return [=] { return capabilities_rule(To::kTarget, MgmtKind::kConnectRep, from, to); };
   };
   add(all, Role::kHost, "idata_unasked", "writes have idata although none is agreed", "idata_none",
       of_request(kFormNone, kFormA));
