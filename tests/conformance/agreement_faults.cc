@@ -1,8 +1,11 @@
 // Wrong implementations of what a CONNECT_REQ asks for, and of messages of pools and CfgUtil: I/O
 // units.
 #include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/endian.h"
 #include "messaging/wire/cfg_util.h"
 #include "tests/conformance/faults.h"
@@ -140,6 +143,59 @@ Fault of_request(const std::string& name, const std::string& what, const std::st
   });
 }
 
+// After another CONNECT_REQ of the host its first connection still takes cells: the next ACK has
+// one for the first connection behind it.
+Rule first_connection_stays() {
+  struct Seen {
+    std::set<std::uint32_t> current, ended;
+    std::optional<fabric::MacHeader> late;
+  };
+  const auto seen = std::make_shared<Seen>();
+  return both(
+      cell_rule(To::kTarget,
+                [seen](const CellView& view, RelayBytes&) {
+                  if (view.header.op == Op::kMgmt && view.payload.size() > 1 &&
+                      view.payload[1] == static_cast<std::byte>(fabric::MgmtKind::kConnectReq)) {
+                    seen->ended.merge(seen->current);
+                  }
+                  if (view.header.op != Op::kSend) return true;
+                  if (seen->ended.contains(view.header.sqpn.value)) {
+                    seen->late = view.header;
+                  } else {
+                    seen->current.insert(view.header.sqpn.value);
+                  }
+                  return true;
+                }),
+      flit_rule(To::kSuite, [seen](fabric::FlitHeader& flit, RelayBytes& cell, RelayBytes& behind) {
+        fabric::MacHeader header = fabric::MacHeader::parse(cell.data());
+        if (!seen->late || header.op != Op::kAck) return true;
+        header.dqpn = seen->late->sqpn;
+        header.sqpn = seen->late->dqpn;
+        RelayBytes ack = cell;
+        header.emit(ack.data());
+        const std::size_t end = ack.size() - fabric::kCrcBytes;
+        base::store_be(&ack[end], base::crc32c(base::Bytes(ack).first(end)));
+        behind.resize(fabric::kFlitHeaderBytes + ack.size());
+        fabric::emit_flit(behind, flit, ack);
+        seen->late.reset();
+        return true;
+      }));
+}
+
+void add_requests_of_one_host(std::vector<Fault>& all) {
+  all.push_back(of_unit("first_connection_stays",
+                        "the first connection of a host takes cells after the second began",
+                        "cm.second_ends_the_first", first_connection_stays));
+  all.push_back(
+      of_cells("kind_unchecked", "MGMT of an unknown kind is taken for CONNECT_REQ",
+               "cm.kind_unknown", To::kTarget, [](const CellView& view, RelayBytes& cell) {
+                 if (view.header.op != Op::kMgmt || view.payload.size() < 2) return true;
+                 const auto at = static_cast<std::size_t>(view.payload.data() - cell.data());
+                 if (view.payload[1] == std::byte{0x42}) cell[at + 1] = std::byte{1};
+                 return true;
+               }));
+}
+
 void add_connect_requests(std::vector<Fault>& all) {
   all.push_back(behind_request(
       "idata_of_flag", "the flag of CONNECT_REQ decides the form of idata", "cm.idata_flag",
@@ -179,6 +235,7 @@ std::vector<Fault> agreement_faults() {
   add_flushes(all);
   add_replies(all);
   add_connect_requests(all);
+  add_requests_of_one_host(all);
   return all;
 }
 

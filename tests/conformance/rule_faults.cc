@@ -161,7 +161,7 @@ using ChangeNak = std::function<bool(const fabric::VaMh& write, AckExt& nak, Rel
 Fault of_naks(const std::string& name, const std::string& what, const std::string& noticed_by,
               const ChangeNak& change) {
   return of_unit(name, what, noticed_by, [change] {
-    const auto write = std::make_shared<fabric::VaMh>();
+    const auto write = std::make_shared<std::optional<fabric::VaMh>>();
     return both(cell_rule(To::kTarget,
                           [write](const CellView& view, RelayBytes&) {
                             if (view.header.op == Op::kRdmaWrite && view.va_mh) {
@@ -171,12 +171,23 @@ Fault of_naks(const std::string& name, const std::string& what, const std::strin
                           }),
                 cell_rule(To::kSuite, [write, change](const CellView& view, RelayBytes& cell) {
                   AckExt nak;
-                  if (view.header.op != Op::kNak || !fabric::parse_ack(view, nak)) return true;
-                  if (!change(*write, nak, cell)) return false;
+                  if (!*write || view.header.op != Op::kNak || !fabric::parse_ack(view, nak)) {
+                    return true;
+                  }
+                  if (!change(**write, nak, cell)) return false;
                   nak.emit(cell.data() + fabric::kMacHeaderBytes);
                   return true;
                 }));
   });
+}
+
+// The NAK becomes the ACK of a target that has taken the cell.
+void become_ack(AckExt& nak, RelayBytes& cell) {
+  const unsigned pos_and_op = std::to_integer<unsigned>(cell[1]);
+  cell[1] = static_cast<std::byte>((pos_and_op & 0xC0U) | static_cast<unsigned>(Op::kAck));
+  nak.code = AckCode::kAck;
+  nak.detail = 0;
+  nak.cumulative = nak.cumulative + 1U;
 }
 
 void add_access(std::vector<Fault>& all) {
@@ -191,10 +202,12 @@ void add_access(std::vector<Fault>& all) {
                           nak.cumulative = nak.cumulative + 1U;
                           return true;
                         }));
-  all.push_back(
-      of_naks("no_bytes_unchecked", "the handle of a write of 0 bytes is not checked",
-              "data.no_bytes_elsewhere",
-              [](const fabric::VaMh& write, AckExt&, RelayBytes&) { return write.length > 0; }));
+  all.push_back(of_naks("no_bytes_unchecked", "the handle of a write of 0 bytes is not checked",
+                        "data.no_bytes_elsewhere",
+                        [](const fabric::VaMh& write, AckExt& nak, RelayBytes& cell) {
+                          if (write.length == 0) become_ack(nak, cell);
+                          return true;
+                        }));
   all.push_back(of_cells(
       "no_bytes_dropped", "a write of 0 bytes is dropped", "data.no_bytes", To::kTarget,
       [](const CellView& view, RelayBytes&) { return !view.va_mh || view.va_mh->length > 0; }));
@@ -208,8 +221,11 @@ void add_access(std::vector<Fault>& all) {
                         }));
   all.push_back(of_naks("window_of_anybody", "a handle serves each queue pair",
                         "data.handle_of_another",
-                        [](const fabric::VaMh&, AckExt& nak, RelayBytes&) {
-                          return nak.code != AckCode::kRemoteAccess || nak.detail != 'c';
+                        [](const fabric::VaMh&, AckExt& nak, RelayBytes& cell) {
+                          if (nak.code == AckCode::kRemoteAccess && nak.detail == 'c') {
+                            become_ack(nak, cell);
+                          }
+                          return true;
                         }));
 }
 
