@@ -188,6 +188,11 @@ void add_bad_option(Group& group, const std::string& name, const std::string& cl
   });
 }
 
+// A number in force, as requested or rounded.
+bool is_rounded(std::uint32_t requested, std::uint32_t in_force) {
+  return 2 * in_force >= requested && in_force <= 2 * requested;
+}
+
 void add_delivery(Group& group) {
   const auto queues = [](std::uint32_t count) {
     return data_of<cfg::SetQueuesRequest>([&](auto& m) { m.set_queues(count); });
@@ -205,7 +210,8 @@ void add_delivery(Group& group) {
   add_bad_option(group, "set_queues_nine", "P-CFG-29", "SET_QUEUES of 9 gets status 3.",
                  CfgCode::kSetQueues, queues(9));
   group.add(
-      "set_coalesce", "P-CFG-30", "SET_COALESCE replies with the values in force.", [](Host& h) {
+      "set_coalesce", "P-CFG-30",
+      "SET_COALESCE replies with the values in force, as requested or rounded.", [](Host& h) {
         const auto got =
             ask_option(h, CfgCode::kSetCoalesce, data_of<cfg::SetCoalesceRequest>([](auto& m) {
                          m.set_microseconds(50);
@@ -213,7 +219,9 @@ void add_delivery(Group& group) {
                        }));
         cfg::SetCoalesceReply reply;
         if (got && read(h, got, reply)) {
-          h.expect(reply.microseconds() == 50 && reply.frames() == 16, "the same values");
+          h.expect(is_rounded(50, reply.microseconds()) && is_rounded(16, reply.frames()),
+                   "half to twice of the values");
+          h.expect(reply.bytes() == 0 && !reply.adaptive(), "no limit of bytes, and not adaptive");
         }
       });
   add_bad_option(group, "set_coalesce_long", "P-CFG-30",

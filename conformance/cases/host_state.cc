@@ -9,6 +9,7 @@ using namespace std::chrono_literals;
 using fabric::MgmtKind;
 
 constexpr base::Duration kAfterBye = 400ms;
+constexpr base::Duration kConnectRetryMin = 80ms;  // 100 ms, with room for the clock of the target
 
 void idle(Unit& u) {
   u.send_flit(
@@ -110,12 +111,47 @@ void add_state_requests(UnitGroup& group) {
                     });
 }
 
+// The next CONNECT_REQ comes 100 ms after this time at least: it is recommended.
+void expect_wait(Unit& u, base::Time at) {
+  u.forget_events();
+  const auto next = u.await_request("another CONNECT_REQ");
+  if (!next) return;
+  u.expect(u.now() - at >= kConnectRetryMin, "100 ms before it");
+  // A connection, so that the next wait is short again.
+  if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && u.advertise()) {
+    u.expect_serving("a connection that serves");
+  }
+}
+
+void add_waits(UnitGroup& group) {
+  Case& refused = group.add("host_waits_when_refused", "P-CM-15",
+                            "After CONNECT_REJ the host waits 100 ms at least.", [](Unit& u) {
+                              if (!u.await_link()) return;
+                              const auto request = u.await_request();
+                              if (!request) return;
+                              const base::Time at = u.now();
+                              u.reject(request->mgmt, fabric::MgmtReject::kRefused, "no");
+                              expect_wait(u, at);
+                            });
+  refused.level = Level::kShould;
+  Case& ended =
+      group.add("host_waits_when_ended", "P-ERR-8",
+                "After DISC the host waits 100 ms at least and connects again.", [](Unit& u) {
+                  if (!u.attach()) return;
+                  const base::Time at = u.now();
+                  u.send(u.mgmt(MgmtKind::kDisc, u.transaction()));
+                  expect_wait(u, at);
+                });
+  ended.level = Level::kShould;
+}
+
 }  // namespace
 
 std::vector<Case> host_state_cases() {
   UnitGroup group("state");
   add_silence(group);
   add_state_requests(group);
+  add_waits(group);
   return group.take();
 }
 

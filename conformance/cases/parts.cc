@@ -14,7 +14,7 @@ std::string echo_text(std::size_t data_bytes) {
   return data;
 }
 
-// What the target indicates about its write.
+// Returns what the target indicates about its write.
 std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write) {
   if (host.reads_idata()) {
     if (!host.expect(write.idata.has_value(), "idata")) return std::nullopt;

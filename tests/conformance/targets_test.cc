@@ -63,7 +63,7 @@ TEST(ConformanceTargets, a_target_without_idata_and_with_short_messages_passes) 
   EXPECT_GE(report.count(Verdict::kPass), 300U);
 }
 
-// What a target can write is its own matter: without idata it indicates each write by a message.
+// A target need not be able to produce idata: it indicates each write by a message then.
 TEST(ConformanceTargets, a_target_that_can_produce_no_idata_passes) {
   UnitTarget target(
       {.rule = without_idata_out(fabric::MgmtKind::kConnectRep, fabric::MgmtKind::kConnectReq)});

@@ -183,7 +183,7 @@ void add_options(std::vector<Fault>& all) {
   add_cfg("queues_unchecked", "SET_QUEUES of 9 is granted", "set_queues_nine", To::kTarget,
           CfgCode::kSetQueues, bytes_of({8, 9}), bytes_of({8, 8}));
   add_cfg("coalesce_other", "the reply to SET_COALESCE has other values", "set_coalesce",
-          To::kSuite, CfgCode::kSetCoalesce, bytes_of({8, 50}), bytes_of({8, 51}));
+          To::kSuite, CfgCode::kSetCoalesce, bytes_of({8, 50}), bytes_of({8, 101}));
   add_cfg("coalesce_time_unchecked", "any time of SET_COALESCE is granted", "set_coalesce_long",
           To::kTarget, CfgCode::kSetCoalesce, bytes_of({8, 0xA1, 0x8D, 6}),
           bytes_of({8, 0xA0, 0x8D, 6}));
