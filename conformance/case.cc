@@ -45,6 +45,7 @@ std::vector<Case> all_cases() {
                       &host_cfg_cases,
                       &host_key_cases,
                       &state_cases,
+                      &element_cases,
                       &hostile_cases,
                       &host_state_cases,
                       &path_link_cases,

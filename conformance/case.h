@@ -136,6 +136,7 @@ std::vector<Case> cfg_reply_cases();
 std::vector<Case> nic_cases();
 std::vector<Case> key_cases();
 std::vector<Case> state_cases();
+std::vector<Case> element_cases();
 std::vector<Case> hostile_cases();
 
 // Cases of the host as the target.

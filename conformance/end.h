@@ -222,10 +222,14 @@ class End {
   bool expect_ignored(std::string_view expected);
   std::optional<Event> expect_nak(unsigned channel, fabric::AckCode code,
                                   std::string_view expected);
-  // The target ends the connection, or does not serve it any more.
+  // The target has sent DISC of this connection, or does so now.
+  bool expect_disc(std::string_view expected);
+  // The target ends the connection by DISC, and does not serve it any more.
   bool expect_ended(std::string_view expected);
+  // The target does not serve this connection any more.
+  bool expect_unserved(std::string_view expected);
   // The queue pair that sent this NAK takes no cell any more, neither one with the numbers of the
-  // cell that was refused nor the next one.
+  // cell that was refused nor the next one, and the target ends the connection by DISC.
   bool expect_ended_by(const Event& nak, std::string_view expected);
 
   // RDMA writes on the channel of data.

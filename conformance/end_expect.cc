@@ -84,18 +84,28 @@ std::optional<Event> End::expect_nak(unsigned channel, fabric::AckCode code,
   return std::nullopt;
 }
 
-// A target that ends the connection sends DISC, but one that only stops to serve it is enough.
+bool End::expect_disc(std::string_view expected) {
+  return await_if(
+             [this](const Event& e) {
+               return e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc &&
+                      e.mgmt.transaction == transaction();
+             },
+             expected)
+      .has_value();
+}
+
 bool End::expect_ended(std::string_view expected) {
   if (!is_good()) return false;
   const auto context = next_context();
   send_request(context, messaging::CfgCode::kEcho, {});
-  const auto event = await_if(
-      [context](const Event& e) {
-        return (e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc) ||
-               (e.kind == EventKind::kMessage && e.message.context == context);
-      },
-      {});
-  return expect(!event || event->kind == EventKind::kMgmt, expected);
+  return expect_disc(expected) && expect(!has_message(context), expected);
+}
+
+bool End::expect_unserved(std::string_view expected) {
+  if (!is_good()) return false;
+  const auto context = next_context();
+  send_request(context, messaging::CfgCode::kEcho, {});
+  return expect(!await_if(is_reply_to(context), {}), expected);
 }
 
 // On channel 0 an ECHO, on channel 1 a write that is permitted: one cell.
@@ -131,7 +141,8 @@ bool End::expect_ended_by(const Event& nak, std::string_view expected) {
   const auto taken = std::ranges::find_if(events_, is_of_queue_pair);
   if (taken != events_.end()) last_ = text_of(*taken);
   return expect(taken == events_.end() && !has_message(contexts[0]) && !has_message(contexts[1]),
-                expected);
+                expected) &&
+         expect_disc("DISC of a connection whose queue pair has failed");
 }
 
 }  // namespace splitnic::conformance

@@ -74,14 +74,19 @@ void Lanes::post(std::uint8_t vl, base::Bytes cell) {
   out_.at(vl).cells.emplace_back(cell.begin(), cell.end());
 }
 
+std::uint32_t Lanes::room(std::uint8_t vl) const {
+  const Out& lane = out_.at(vl);
+  const std::uint32_t left = (lane.limit - lane.blocks) & kLimitMask;
+  return left < kLimitHalf ? left : 0;
+}
+
 bool Lanes::may_leave(std::uint8_t vl) const {
   const Out& lane = out_[vl];
   if (lane.cells.empty()) return false;
   if (vl == fabric::kMgmtLane) return true;
   const std::size_t bytes =
       std::min(lane.cells.front().size() - lane.sent, terms_.flit_payload_max);
-  const std::uint32_t left = (lane.limit - lane.blocks) & kLimitMask;
-  return left >= blocks_in(bytes) && left < kLimitHalf;
+  return room(vl) >= blocks_in(bytes);
 }
 
 LaneFlit Lanes::cut_one(std::uint8_t vl) {

@@ -100,6 +100,8 @@ class Lanes {
   fabric::Lsn next_lsn() const { return next_; }
   // The newest credit limit of the target.
   std::uint32_t target_limit(std::uint8_t vl) const { return out_.at(vl).limit; }
+  // Blocks of a lane that the target has granted and that nothing has used.
+  std::uint32_t room(std::uint8_t vl) const;
   // Of the first DATA flit of the target: the number that it must have, and that it had.
   fabric::Lsn first_expected() const { return first_expected_; }
   std::optional<fabric::Lsn> first_seen() const { return first_seen_; }

@@ -20,6 +20,7 @@ constexpr base::Duration kCfgRepeatMin = 250ms;  // 500 ms; the suite may have r
 constexpr base::Duration kOpenFor = 300ms;
 constexpr std::size_t kOpenMax = 8;
 constexpr std::size_t kTriesMax = 3;
+constexpr base::Duration kTriesTime = 2500ms;  // of five, 500 ms apart
 
 void add_cfg_requests(UnitGroup& group) {
   group.add("first_request", "P-CFG-12",
@@ -107,6 +108,20 @@ void add_repetitions(UnitGroup& group) {
               if (u.is_good()) u.reply(tries[0]);
               u.expect_ignored("a connection that serves");
             });
+  // What the host does then is its choice: it may end the connection, or make a new request.
+  group.add_harmful("request_is_given_up", "P-CFG-2",
+                    "A request without a reply is not repeated after its third try.", [](Unit& u) {
+                      u.replies_to_requests = false;
+                      if (!u.connect()) return;
+                      const auto first = u.await_cfg(CfgCode::kInitNic, 0, "INIT_NIC");
+                      if (!first) return;
+                      u.listen(kTriesTime);
+                      const auto tries = std::ranges::count_if(
+                          u.requests(),
+                          [&](const SeenRequest& r) { return r.message == first->message; });
+                      u.expect(static_cast<std::size_t>(tries) == kTriesMax, "3 tries");
+                      u.replies_to_requests = true;
+                    });
 }
 
 // INIT_NIC gets this in place of its reply: the connection stays.

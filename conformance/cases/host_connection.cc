@@ -3,6 +3,7 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cases/spacing.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -17,6 +18,8 @@ using messaging::connect::Capabilities;
 constexpr base::Duration kSettingsArrive = 5ms;  // for settings that are on the way
 // 200 ms; the suite may have read the first late.
 constexpr base::Duration kRequestRepeatMin = 100ms;
+constexpr base::Duration kRequestRepeatMax = 400ms;
+constexpr unsigned kRequests = 6;  // whose spacing is looked at
 
 // The next CONNECT_REQ of the host, which no other case has seen.
 std::optional<Event> next_request(Unit& u) {
@@ -102,6 +105,11 @@ void add_attempts(UnitGroup& group) {
               if (!second) return;
               u.expect(bytes_of(first->mgmt) == bytes_of(second->mgmt), "the same bytes");
               u.expect(u.now() - at >= kRequestRepeatMin, "200 ms between them");
+              const auto spacing = median_spacing(u, kRequests, [&u] {
+                return u.await_request("the same CONNECT_REQ once more").has_value();
+              });
+              if (!spacing) return;
+              u.expect(*spacing <= kRequestRepeatMax, "200 ms between two, or twice that");
               if (u.connect()) u.expect_serving("a connection that serves");
             });
   group.add(

@@ -59,6 +59,19 @@ void add_idata(UnitGroup& group) {
             });
 }
 
+void add_indication(UnitGroup& group) {
+  group.add("host_idata_none_completes", "P-DATA-6",
+            "BufferRDMAIndicate comes when its write is acknowledged, and not before.",
+            [](Unit& u) {
+              if (!agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_NONE})) return;
+              if (!u.advertise() || !start(u)) return;
+              u.acknowledges = false;
+              const auto write = announced(u);
+              if (!write || !u.expect(!write->idata, "no idata")) return;
+              expect_indicated_late(u, *write);
+            });
+}
+
 void add_contexts(UnitGroup& group) {
   group.add(
       "host_context_only", "P-CH-21",
@@ -134,6 +147,7 @@ void add_arrangements(UnitGroup& group) {
 std::vector<Case> host_variant_cases() {
   UnitGroup group("variant");
   add_idata(group);
+  add_indication(group);
   add_contexts(group);
   add_flush(group);
   add_arrangements(group);

@@ -49,14 +49,14 @@ void add_lanes(SharedGroup& group) {
               if (!h.attach()) return;
               // One every 10 ms, but either end may wait for a processor: any of some spans will
               // do.
-              constexpr std::size_t kIdlesMin = 4;  // of 70
+              constexpr std::size_t kIdlesMin = 20;  // of 70
               std::size_t most = 0;
               for (int i = 0; i < 8 && h.is_good() && most < kIdlesMin; ++i) {
                 const std::size_t before = h.idles();
                 h.listen(700ms);
                 most = std::max(most, h.idles() - before);
               }
-              h.expect(most >= kIdlesMin, "4 IDLE within 700 ms");
+              h.expect(most >= kIdlesMin, "20 IDLE within 700 ms");
             });
 }
 

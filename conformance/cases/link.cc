@@ -345,7 +345,7 @@ void add_ends_of_links(Group& group) {
               h.begin_instance(h.config().instance ^ 0x100);
               if (!h.link()) return;
               h.forget_events();
-              h.expect_ended("no reply on a connection of the instance before");
+              h.expect_unserved("no reply on a connection of the instance before");
             });
   group.add("cell_without_a_link", "P-LINK-5", "A cell from an address without a link is dropped.",
             [](Host& h) {

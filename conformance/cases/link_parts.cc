@@ -1,5 +1,7 @@
 #include "conformance/cases/link_parts.h"
 
+#include "conformance/cases/spacing.h"
+
 namespace splitnic::conformance {
 
 using fabric::Init;
@@ -19,10 +21,19 @@ void expect_probe_reply(End& end) {
 }
 
 void expect_idle(End& end) {
-  constexpr base::Duration kIdleMax = std::chrono::milliseconds(700);
-  const std::size_t before = end.idles();
-  end.listen(kIdleMax);
-  end.expect(end.idles() > before, "IDLE within 700 ms");
+  using namespace std::chrono_literals;
+  constexpr base::Duration kSpacingMax = 400ms;  // twice that of the clause
+  constexpr base::Duration kIdleMax = 900ms;     // then the link would be silent
+  constexpr base::Duration kLook = 5ms;
+  constexpr unsigned kIdles = 6;
+  const auto await_idle = [&] {
+    const std::size_t before = end.idles();
+    const base::Time until = end.now() + kIdleMax;
+    while (end.is_good() && end.idles() == before && end.now() < until) end.listen(kLook);
+    return end.expect(end.idles() > before, "IDLE within 900 ms");
+  };
+  const auto spacing = median_spacing(end, kIdles, await_idle);
+  if (spacing) end.expect(*spacing <= kSpacingMax, "IDLE every 200 ms, or twice that");
 }
 
 }  // namespace splitnic::conformance

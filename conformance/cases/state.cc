@@ -1,10 +1,11 @@
 // Edges of the state tables that the cases of the other groups do not pass: ends of connections,
-// silence, and elements whose Update comes early. docs/protocol/states.json
+// and silence. docs/protocol/states.json
 #include <algorithm>
 #include <iterator>
 
 #include "conformance/case.h"
-#include "conformance/cases/time_out.h"
+#include "conformance/cases/parts.h"
+#include "conformance/cases/spacing.h"
 #include "conformance/limits.h"
 
 namespace splitnic::conformance {
@@ -13,10 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using fabric::InitStep;
 using fabric::MgmtKind;
-using messaging::Function;
-using messaging::PoolRecord;
 
-constexpr base::Duration kNoDisc = 250ms;   // 100 ms apart
+constexpr base::Duration kDiscEvery = 100ms;
+constexpr base::Duration kNoDisc = 250ms;
 constexpr base::Duration kCrossing = 20ms;  // of a DISC that was sent before the reply
 constexpr base::Duration kIdleAgain = 50ms;
 constexpr base::Duration kTriesMin = 4500ms;  // 5 s, with room for the clock of the target
@@ -35,15 +35,19 @@ void expect_no_disc(End& h, std::string_view expected) {
 }
 
 void add_closing(SharedGroup& group) {
-  group.add_harmful("disc_ten_times", "P-CM-11",
-                    "DISC without a reply is sent ten times, and then the connection is gone.",
-                    [](End& h) {
-                      if (!h.attach() || !provoke_disc(h)) return;
-                      for (unsigned i = 1; i < kDiscsMax && h.is_good(); ++i) {
-                        h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "ten DISC");
-                      }
-                      expect_no_disc(h, "no DISC after the tenth");
-                    });
+  group.add_harmful(
+      "disc_ten_times", "P-CM-11",
+      "DISC without a reply is sent ten times, 100 ms apart, and then the connection is gone.",
+      [](End& h) {
+        if (!h.attach() || !provoke_disc(h)) return;
+        const auto spacing = median_spacing(h, kDiscsMax - 1, [&h] {
+          return h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "ten DISC").has_value();
+        });
+        if (!spacing) return;
+        h.expect(*spacing >= kDiscEvery / 2 && *spacing <= kDiscEvery * 2,
+                 "100 ms between two, or half to twice that");
+        expect_no_disc(h, "no DISC after the tenth");
+      });
   group.add_harmful("disc_replied", "P-CM-11", "After DISC_REP no DISC is sent.", [](End& h) {
     if (!h.attach() || !provoke_disc(h)) return;
     h.send(h.mgmt(MgmtKind::kDiscRep, h.transaction()));
@@ -157,7 +161,7 @@ void add_silence(Group& group) {
               if (!h.link()) return;
               h.keeps_alive = true;
               h.forget_events();
-              h.expect_ended("no reply on a connection of the instance before");
+              h.expect_unserved("no reply on a connection of the instance before");
             });
   group.add_harmful("restart_when_closing", "P-INIT-8",
                     "A new instance ends a connection whose DISC has no reply yet.", [](Host& h) {
@@ -169,100 +173,6 @@ void add_silence(Group& group) {
                     });
 }
 
-// One element, so that the target has to use it twice.
-PoolRecord one_element() {
-  return {messaging::PoolRef(9),
-          1,
-          2048,
-          fabric::MemoryHandle(0x3B09),
-          fabric::VirtualAddress(0x7D0000000000),
-          0};
-}
-
-bool offer_one_element(End& h) {
-  const PoolRecord pool = one_element();
-  std::array<std::byte, messaging::BufferRecvPool::bytes(1)> offer{};
-  messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&pool, 1), offer);
-  h.send_message(offer);
-  h.send_message(message(Function::kBufferPoolFlushRequest, h.next_context(), {0}));
-  return h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply").has_value();
-}
-
-// `write` makes the target write, and returns the write.
-void expect_two_writes(End& h, const std::function<std::optional<Event>()>& write, bool is_early,
-                       std::uint32_t count) {
-  if (!offer_one_element(h)) return;
-  h.acknowledges = !is_early;
-  const auto first = write();
-  if (!first) return;
-  h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, count}));
-  if (!is_early) h.acknowledges = true;
-  // Of the write there is still none. A target whose window a time-out has made small has room.
-  if (is_early && h.data() != 0) acknowledge(h);
-  const auto second = write();
-  if (!second) return;
-  h.expect(second->target.address == one_element().address, "a write into the same element");
-  h.acknowledges = true;
-  h.expect_serving("a connection that serves");
-}
-
-// Frames wait for the one element, which is not returned.
-void add_requests_for_pools(Group& group) {
-  group.add_of_two(
-      "get_rate", "P-LIM-4", "BufferRecvPoolGet comes once per second at most.",
-      [](Host& a, Host& b) {
-        if (!attach_both(a, b) || !offer_one_element(b)) return;
-        const base::Time at = b.now();
-        std::size_t gets = 0;
-        for (unsigned i = 0; i < 40 && b.is_good() && a.is_good(); ++i) {
-          write_element(a, small_pool(a), i % small_pool(a).elements,
-                        frame(b.mac(), a.mac(), 60, i));
-          b.forget_events();
-          b.listen(50ms);
-          gets += static_cast<std::size_t>(std::ranges::count_if(b.events(), [](const Event& e) {
-            return e.kind == EventKind::kMessage && e.function() == Function::kBufferRecvPoolGet;
-          }));
-        }
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(b.now() - at).count();
-        b.expect(gets <= static_cast<std::size_t>(seconds) + 2, "one in each second");
-      });
-}
-
-void add_elements(Group& group, UnitGroup& of_unit) {
-  struct Kind {
-    std::string name, clause, description;
-    bool is_early;
-    std::uint32_t count = 1;
-  };
-  for (const Kind& kind :
-       {Kind{"element_returned", "P-POOL-10",
-             "An Update makes an element available, which is used once more.", false},
-        Kind{"elements_returned", "P-POOL-9",
-             "An Update of 0 elements makes all from the first one available.", false, 0},
-        Kind{"element_overtaken", "P-POOL-12",
-             "An Update that overtakes the ACK of a write makes its element "
-             "available too.",
-             true}}) {
-    group.add_of_two(kind.name, kind.clause, kind.description, [kind](Host& a, Host& b) {
-      if (!attach_both(a, b)) return;
-      unsigned number = 0;
-      expect_two_writes(
-          b,
-          [&] {
-            write_element(a, small_pool(a), number, frame(b.mac(), a.mac(), 60, number));
-            ++number;
-            return b.await(EventKind::kWrite, "an RDMA write");
-          },
-          kind.is_early, kind.count);
-    });
-    of_unit.add("host_" + kind.name, kind.clause, kind.description, [kind](Unit& u) {
-      if (!u.attach() || !u.start_nic()) return;
-      expect_two_writes(
-          u, [&u] { return announced(u); }, kind.is_early, kind.count);
-    });
-  }
-}
-
 }  // namespace
 
 std::vector<Case> state_cases() {
@@ -270,14 +180,10 @@ std::vector<Case> state_cases() {
   add_closing(shared);
   add_tries(shared);
   Group group("state");
-  UnitGroup of_unit("state");
   add_silence(group);
-  add_elements(group, of_unit);
-  add_requests_for_pools(group);
   std::vector<Case> all = shared.take();
-  for (std::vector<Case> some : {group.take(), of_unit.take()}) {
-    std::move(some.begin(), some.end(), std::back_inserter(all));
-  }
+  std::vector<Case> some = group.take();
+  std::move(some.begin(), some.end(), std::back_inserter(all));
   return all;
 }
 

@@ -48,10 +48,10 @@ bool take_unacknowledged(End& h) {
   return await_echo(h, context);
 }
 
-void acknowledge(End& h) {
-  const Channel& c = h.channel(0);
+void acknowledge(End& h, unsigned channel) {
+  const Channel& c = h.channel(channel);
   const bool is_between = c.expected_csn == 0;  // two packets
-  h.send_ack(0, fabric::Op::kAck, h.ack_of(0), c.expected_psn - (is_between ? 1U : 0U),
+  h.send_ack(channel, fabric::Op::kAck, h.ack_of(channel), c.expected_psn - (is_between ? 1U : 0U),
              static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
 }
 

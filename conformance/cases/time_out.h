@@ -28,8 +28,8 @@ Withheld acks_of_flits(End& end);
 
 // An ECHO whose reply has come and is not acknowledged yet.
 bool take_unacknowledged(End& end);
-// ACK of all cells of channel 0 that have come.
-void acknowledge(End& end);
+// ACK of all cells of the channel that have come.
+void acknowledge(End& end, unsigned channel = 0);
 // The reply to ECHO. On a machine that is busy it may take longer than others have.
 bool await_echo(End& end, messaging::TransactionContext context,
                 std::string_view expected = "a reply to ECHO");

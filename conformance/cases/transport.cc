@@ -12,7 +12,8 @@ using fabric::CellHead;
 using fabric::Op;
 using fabric::Pos;
 
-constexpr std::size_t kLongBytes = 3000;  // of a message in several cells
+constexpr std::uint32_t kNoTag = 0x5EED0BAD;  // of a window
+constexpr std::size_t kLongBytes = 3000;      // of a message in several cells
 
 void skip_if_reads_are_served(End& h) {
   if (h.channel(h.data()).reads_served > 0)
@@ -29,6 +30,15 @@ std::optional<Event> await_ack(End& h, fabric::Lcn lcn) {
                e.ack.cumulative == lcn;
       },
       "an ACK with the LCN of the cell");
+}
+
+// An ACK whose bitmap names a cell. Words without a bit name none.
+bool names_cells(const Event& e) {
+  if (e.kind != EventKind::kAck) return false;
+  for (unsigned i = 0; i < e.ack.bitmap_words; ++i) {
+    if (e.ack.bitmap.at(i) != 0) return true;
+  }
+  return false;
 }
 
 // Cells that must be refused with NAK 0x61 and end the connection.
@@ -53,7 +63,7 @@ void add_acks(SharedGroup& group) {
         const auto ack = await_ack(h, lcn);
         if (!ack) return;
         h.expect(ack->header.psn == psn && ack->header.csn == 0, "the PSN and CSN of the cell");
-        h.expect(ack->ack.detail == 0 && ack->ack.bitmap_words == 0, "no detail and no bitmap");
+        h.expect(ack->ack.detail == 0 && !names_cells(*ack), "no detail, and no bit in a bitmap");
         h.expect(ack->ack.receive_credits > 0, "receive credits");
       });
   group.add("msn", "P-ACK-5,P-CELL-19", "The MSN of ACKs counts the completed packets.",
@@ -85,26 +95,24 @@ void add_acks(SharedGroup& group) {
 }
 
 void add_gaps(SharedGroup& group) {
-  Case& early = group.add(
-      "early", "P-RC-4", "A cell behind a gap is kept, and executed when the gap is filled.",
-      [](End& h) {
-        if (!h.attach()) return;
-        const auto first = h.next_context();
-        const auto second = h.next_context();
-        const fabric::Lcn lcn = h.channel(0).lcn;
-        const ByteVector one = next_echo(h, first);
-        const ByteVector two = next_echo(h, second);
-        h.send_cell(two);
-        const auto ack = h.await_if(
-            [](const Event& e) { return e.kind == EventKind::kAck && e.ack.bitmap_words > 0; },
-            "an ACK with a bitmap");
-        if (!ack) return;
-        h.expect(ack->ack.cumulative == lcn - 1U, "the last LCN before the gap");
-        h.expect(ack->ack.bit(0), "the first bit for the second cell behind it");
-        h.send_cell(one);
-        h.await_reply(first);
-        h.await_reply(second);
-      });
+  Case& early =
+      group.add("early", "P-RC-4",
+                "A cell behind a gap is kept, and executed when the gap is filled.", [](End& h) {
+                  if (!h.attach()) return;
+                  const auto first = h.next_context();
+                  const auto second = h.next_context();
+                  const fabric::Lcn lcn = h.channel(0).lcn;
+                  const ByteVector one = next_echo(h, first);
+                  const ByteVector two = next_echo(h, second);
+                  h.send_cell(two);
+                  const auto ack = h.await_if(names_cells, "an ACK with a bit in its bitmap");
+                  if (!ack) return;
+                  h.expect(ack->ack.cumulative == lcn - 1U, "the last LCN before the gap");
+                  h.expect(ack->ack.bit(0), "the first bit for the second cell behind it");
+                  h.send_cell(one);
+                  h.await_reply(first);
+                  h.await_reply(second);
+                });
   early.level = Level::kShould;
   group.add("bitmap", "P-ACK-3,P-ACK-4",
             "The bitmap has a bit for each cell behind the gap that arrived.", [](End& h) {
@@ -117,12 +125,9 @@ void add_gaps(SharedGroup& group) {
               }
               h.send_cell(cells[2]);
               h.send_cell(cells[4]);
-              const auto has_bits = [](const Event& e) {
-                return e.kind == EventKind::kAck && e.ack.bitmap_words > 0;
-              };
-              auto ack = h.await_if(has_bits, {});
+              auto ack = h.await_if(names_cells, {});
               if (!ack) return h.outcome().skip("the target keeps no early cells");
-              while (ack && !ack->ack.bit(3)) ack = h.await_if(has_bits, "the bit of the fifth");
+              while (ack && !ack->ack.bit(3)) ack = h.await_if(names_cells, "the bit of the fifth");
               if (!ack) return;
               h.expect(ack->ack.bit(1) && !ack->ack.bit(0) && !ack->ack.bit(2),
                        "bits of the third and fifth cell only");
@@ -151,27 +156,25 @@ void add_gaps(SharedGroup& group) {
 }
 
 void add_bitmap_limit(SharedGroup& group) {
-  group.add(
-      "bitmap_is_bounded", "P-ACK-8",
-      "However far ahead a cell is, the bitmap has 64 words at most, 8 in the full profile.",
-      [](End& h) {
-        if (!h.attach()) return;
-        const std::uint32_t words_max = h.is_full() ? 8 : 64;
-        CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
-        const std::uint32_t ahead = 32 * words_max + 40;
-        head.header.lcn = head.header.lcn + ahead;
-        head.header.psn = head.header.psn + ahead;
-        h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
-        // One that is nearer has its bit in any case.
-        const ByteVector missing = next_echo(h, h.next_context());
-        h.send_cell(next_echo(h, h.next_context()));
-        const auto ack = h.await_if(
-            [](const Event& e) { return e.kind == EventKind::kAck && e.ack.bitmap_words > 0; }, {});
-        if (!ack) return h.outcome().skip("the target keeps no early cells");
-        h.expect(ack->ack.bitmap_words <= words_max, "a bitmap within its limit");
-        h.send_cell(missing);
-        h.expect_ignored("a connection that stays");
-      });
+  group.add("bitmap_is_bounded", "P-ACK-8",
+            "However far ahead a cell is, the bitmap has 64 words at most, 8 in the full profile.",
+            [](End& h) {
+              if (!h.attach()) return;
+              const std::uint32_t words_max = h.is_full() ? 8 : 64;
+              CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
+              const std::uint32_t ahead = 32 * words_max + 40;
+              head.header.lcn = head.header.lcn + ahead;
+              head.header.psn = head.header.psn + ahead;
+              h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+              // One that is nearer has its bit in any case.
+              const ByteVector missing = next_echo(h, h.next_context());
+              h.send_cell(next_echo(h, h.next_context()));
+              const auto ack = h.await_if(names_cells, {});
+              if (!ack) return h.outcome().skip("the target keeps no early cells");
+              h.expect(ack->ack.bitmap_words <= words_max, "a bitmap within its limit");
+              h.send_cell(missing);
+              h.expect_ignored("a connection that stays");
+            });
 }
 
 void add_long_messages(SharedGroup& group) {
@@ -298,13 +301,26 @@ void add_refused_operations(SharedGroup& group) {
                 h.put(h.data(), head, {});
                 return h.data();
               });
-  add_refused(group, "send_dereg", "P-RC-25",
-              "A SEND_DEREG, which the target does not take, gets NAK 0x61.", [](End& h) {
-                CellHead head = h.cell(0, Op::kSendDereg, Pos::kOnly);
-                head.dereg = h.pools().at(0).handle.value;
-                h.put(0, head, echo_message(h.next_context(), 8));
-                return 0U;
-              });
+  group.add_harmful(
+      "send_dereg", "P-RC-25",
+      "A SEND_DEREG of a tag that nobody has gets NAK 0x61, or 0x62 where it is permitted.",
+      [](End& h) {
+        if (!h.attach()) return;
+        CellHead head = h.cell(0, Op::kSendDereg, Pos::kOnly);
+        std::uint32_t tag = kNoTag;
+        while (
+            std::ranges::any_of(h.pools(), [tag](const auto& p) { return p.handle.value == tag; }))
+          ++tag;
+        head.dereg = tag;
+        h.put(0, head, echo_message(h.next_context(), 8));
+        const auto nak = h.await_if(
+            [](const Event& e) { return e.kind == EventKind::kNak && e.channel == 0; }, "a NAK");
+        if (!nak) return;
+        h.expect(
+            nak->ack.code == AckCode::kInvalidRequest || nak->ack.code == AckCode::kRemoteAccess,
+            "NAK invalid request or remote access");
+        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+      });
 }
 
 }  // namespace

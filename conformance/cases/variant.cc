@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "conformance/cases/cfg_requests.h"
+#include "conformance/cases/time_out.h"
 #include "messaging/connect.pb.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
 
 namespace splitnic::conformance {
 
@@ -23,6 +25,26 @@ bool has_form_b(const Event& write, const messaging::PoolRecord& pool) {
   const auto at = messaging::OffsetLengthIdata::decode(*write.idata);
   return pool.address.value + at.offset == write.target.address.value &&
          at.bytes == write.bytes.size();
+}
+
+void expect_indicated_late(End& h, const Event& write) {
+  using namespace std::chrono_literals;
+  constexpr base::Duration kNoIndicate = 60ms;
+  const messaging::PoolRecord pool = h.own_pool();
+  const auto element = (write.target.address.value - pool.address.value) / pool.element_bytes;
+  const auto indicates_it = [&pool, element](const Event& e) {
+    if (e.kind != EventKind::kMessage) return false;
+    const auto all = messaging::BufferRdmaIndicate::parse(e.bytes);
+    return all && all->size() > 0 && (*all)[0].pool == pool.pool && (*all)[0].first == element;
+  };
+  h.expect_serving("a target that serves while a write is not acknowledged");
+  h.listen(kNoIndicate);
+  h.expect(std::ranges::none_of(h.events(), indicates_it),
+           "no BufferRDMAIndicate before the ACK of the write");
+  h.acknowledges = true;
+  acknowledge(h);
+  acknowledge(h, h.data());
+  h.await_if(indicates_it, "BufferRDMAIndicate");
 }
 
 namespace {
@@ -224,6 +246,17 @@ void add_idata(Group& group) {
                      const auto write = expect_frame(b, send_frame(a, b, 0));
                      if (!write || !b.expect(!write->idata, "no idata")) return;
                      b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                   });
+  group.add_of_two("idata_none_completes", "P-DATA-6",
+                   "BufferRDMAIndicate comes when its write is acknowledged, and not before.",
+                   [](Host& a, Host& b) {
+                     b.terms.idata_form_in = messaging::connect::IDATA_FORM_NONE;
+                     if (!attach_both(a, b)) return;
+                     if (!expect_frame(b, send_frame(a, b, 0))) return;
+                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     b.acknowledges = false;
+                     const auto write = expect_frame(b, send_frame(a, b, 1));
+                     if (write) expect_indicated_late(b, *write);
                    });
   group.add_of_two("idata_offset", "P-CH-6",
                    "Form B is used where both sides have it, and otherwise a message.",

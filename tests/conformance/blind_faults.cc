@@ -174,6 +174,14 @@ Rule nak_without_end() {
 void add_ends(std::vector<Fault>& all) {
   all.push_back({"nak_without_end", "a queue pair that has sent a NAK takes cells", "rc.psn_jumps",
                  false, nak_without_end});
+  const auto no_disc = [] {
+    return mgmt_rule(To::kSuite,
+                     [](const fabric::Mgmt& mgmt) { return mgmt.kind != fabric::MgmtKind::kDisc; });
+  };
+  all.push_back(of_unit("nak_without_disc", "a NAK ends a queue pair, and not its connection",
+                        "rc.psn_jumps", no_disc));
+  all.push_back(of_unit("errors_without_disc", "eight errors end a connection without DISC",
+                        "msg.eight_errors", no_disc));
 }
 
 }  // namespace

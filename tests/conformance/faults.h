@@ -36,6 +36,8 @@ std::vector<Fault> lane_restart_faults();  // of I/O units and hosts
 std::vector<Fault> rule_faults();
 std::vector<Fault> agreement_faults();
 std::vector<Fault> repair_faults();
+std::vector<Fault> completion_faults();
+std::vector<Fault> spacing_faults();
 std::vector<Fault> cfg_faults();
 std::vector<Fault> message_faults();
 std::vector<Fault> blind_faults();

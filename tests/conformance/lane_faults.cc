@@ -107,9 +107,9 @@ void add_lanes(std::vector<Fault>& all) {
                            if (to == To::kTarget && header.vl == 7) header.vl = 0;
                            return true;
                          }));
-  all.push_back(of_lanes("idle", "IDLE leaves every 400 ms", "idle_of_lanes", [] {
+  all.push_back(of_lanes("idle", "IDLE leaves every 50 ms", "idle_of_lanes", [] {
     return header_rule([count = std::make_shared<unsigned>(0)](To to, FlitHeader& header) {
-      return to != To::kSuite || header.type != FlitType::kIdle || ++*count % 40 == 0;
+      return to != To::kSuite || header.type != FlitType::kIdle || ++*count % 5 == 0;
     });
   }));
 }

@@ -219,6 +219,25 @@ void add_access(std::vector<Fault>& all) {
                           }
                           return true;
                         }));
+  all.push_back(
+      of_unit("dereg_taken", "SEND_DEREG is acknowledged as a Send is", "rc.send_dereg", [] {
+        const auto is_last = std::make_shared<bool>(false);
+        return both(
+            cell_rule(To::kTarget,
+                      [is_last](const CellView& view, RelayBytes&) {
+                        *is_last |= view.header.op == Op::kSendDereg;
+                        return true;
+                      }),
+            cell_rule(To::kSuite, [is_last](const CellView& view, RelayBytes& cell) {
+              AckExt nak;
+              if (!*is_last || view.header.op != Op::kNak || !fabric::parse_ack(view, nak)) {
+                return true;
+              }
+              become_ack(nak, cell);
+              nak.emit(cell.data() + fabric::kMacHeaderBytes);
+              return true;
+            }));
+      }));
   all.push_back(of_naks("window_of_anybody", "a handle serves each queue pair",
                         "data.handle_of_another",
                         [](const fabric::VaMh&, AckExt& nak, RelayBytes& cell) {
