@@ -264,6 +264,13 @@ void Iou::on_host_change(const AttachedHost& host, const NicSettings& before) {
     base::log_info({base::EventKind::kMtu, host.name()},
                    "host " + host.name() + " has the MTU " + std::to_string(now.mtu));
   }
+  if (now.filter.promiscuous != before.filter.promiscuous) {
+    base::log_info(
+        {base::EventKind::kNote, host.name()},
+        "host " + host.name() +
+            (now.filter.promiscuous ? " is in promiscuous mode: it receives the frames of others"
+                                    : " has left promiscuous mode"));
+  }
 }
 
 void Iou::begin_stop() {

@@ -160,7 +160,9 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
   const NicSettings before = host.nic();
   auto reply = nic_service_.serve(host, request);
   ownership_.set_due();
-  if (before.mac != host.nic().mac || before.mtu != host.nic().mtu) {
+  const NicSettings& after = host.nic();
+  if (before.mac != after.mac || before.mtu != after.mtu ||
+      before.filter.promiscuous != after.filter.promiscuous) {
     owner_.on_host_change(host, before);
   }
   // It may have read the port's pending events, which are then no longer announced by event_fd().

@@ -1,5 +1,6 @@
 // A host without the rights cannot receive frames of its neighbours on one NIC, send in their name
 // or reach other VLANs, NICs and queues. Rights may change while it is attached.
+#include "base/event_log.h"
 #include "tests/unit/iou_module/rights_fixture.h"
 
 namespace splitnic::iou::harness::rights_test {
@@ -25,6 +26,22 @@ TEST_F(RightsTest, H_2_promiscuous_mode_needs_the_right) {
   EXPECT_TRUE(sends(other, frame_of(kGateway, mac_number(2), 3)));
   EXPECT_FALSE(sends(other, frame_of(mac_number(3), mac_number(2), 4)));
   EXPECT_EQ(host.got.size(), 2U);
+}
+
+TEST_F(RightsTest, B_10_promiscuous_mode_is_in_the_log) {
+  source.rights[1].may_sniff = true;
+  attach_both();
+  const std::uint64_t begin = base::events().next();
+  for (const bool is_on : {true, true, false}) {
+    EXPECT_EQ(filter_refusal_of(host, {}, is_on), std::nullopt);
+  }
+  std::vector<std::string> seen;
+  for (const auto& event : base::events().since(begin, 100).events) {
+    if (event->topic.about == "host1") seen.push_back(event->text);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "host host1 is in promiscuous mode: it receives the frames of others",
+                      "host host1 has left promiscuous mode"}));
 }
 
 TEST_F(RightsTest, H_2_a_unicast_list_that_is_too_long_is_refused_and_not_widened) {
