@@ -67,7 +67,7 @@ struct Terms {
   bool selects_flows = false;               // by the contexts of our pools
 };
 
-// What of a cell of the target stays when it comes once more. Its flags may change.
+// The part of a cell of the target that stays when it comes once more. Its flags may change.
 struct SentCell {
   fabric::Psn psn{};
   std::uint16_t csn = 0;
@@ -237,6 +237,7 @@ class End {
 
   Terms terms;
   bool acknowledges = true;
+  bool acknowledges_data = true;       // on the channel of data, where that is not channel 0
   std::uint16_t receive_credits = 64;  // of ACKs
   bool replies_to_probes = true;
   bool replies_to_requests = true;
@@ -299,6 +300,9 @@ class End {
   void take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_bytes);
   void take_request(unsigned channel, const fabric::CellView& view);
   void take_retransmission(unsigned channel, const fabric::CellView& view);
+  bool may_acknowledge(unsigned channel) const {
+    return acknowledges && (channel == 0 || acknowledges_data);
+  }
   void finish_packet(unsigned channel, const fabric::CellView& view);
   bool take_message(const Event& event);
 

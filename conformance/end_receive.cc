@@ -176,7 +176,7 @@ void End::take_request(unsigned channel, const CellView& view) {
   ++c.expected_csn;
   c.asked_for_ack = (h.flags & fabric::kFlagAckRequest) != 0;
   if (fabric::is_last(h.pos)) return finish_packet(channel, view);
-  if (c.asked_for_ack && acknowledges && c.service == fabric::Service::kRc) {
+  if (c.asked_for_ack && may_acknowledge(channel) && c.service == fabric::Service::kRc) {
     send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
   }
 }
@@ -193,7 +193,7 @@ void End::take_retransmission(unsigned channel, const CellView& view) {
     outcome_.fail("a target that does not flood", last_);
   if (channel == 0) retransmitted_.push_back(h.lcn);
   last_ = "a retransmission";
-  if (acknowledges) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
+  if (may_acknowledge(channel)) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
 }
 
 void End::finish_packet(unsigned channel, const CellView& view) {
@@ -205,7 +205,7 @@ void End::finish_packet(unsigned channel, const CellView& view) {
       !rule(c.packet.target.length == c.partial.size(), "the length of a write in its VA/MH")) {
     return;
   }
-  if (acknowledges && c.service == fabric::Service::kRc) {
+  if (may_acknowledge(channel) && c.service == fabric::Service::kRc) {
     send_ack(channel, Op::kAck, ack_of(channel), view.header.psn, view.header.csn);
   }
   kept_.push_back(std::move(c.partial));

@@ -55,17 +55,14 @@ void expect_two_writes(End& h, const Write& write, std::uint32_t count) {
 // The Update overtakes the ACK of a write: it is taken, and the write is not acknowledged yet.
 bool overtake(End& h, const Write& write) {
   if (!offer_one_element(h)) return false;
-  h.acknowledges = false;
+  h.acknowledges_data = false;
   if (!write()) return false;
   return_element(h);
-  if (!h.expect_serving("a target that has the Update")) return false;
-  // Of the write there is still no ACK. A target whose window a time-out has made small has room.
-  if (h.data() != 0) acknowledge(h);
-  return true;
+  return h.expect_serving("a target that has the Update");
 }
 
 void complete(End& h) {
-  h.acknowledges = true;
+  h.acknowledges_data = true;
   acknowledge(h, h.data());
   h.expect_serving("a connection that serves");
 }

@@ -108,7 +108,7 @@ void add_repetitions(UnitGroup& group) {
               if (u.is_good()) u.reply(tries[0]);
               u.expect_ignored("a connection that serves");
             });
-  // What the host does then is its choice: it may end the connection, or make a new request.
+  // The host may end the connection then, or make a new request.
   group.add_harmful("request_is_given_up", "P-CFG-2",
                     "A request without a reply is not repeated after its third try.", [](Unit& u) {
                       u.replies_to_requests = false;

@@ -65,7 +65,8 @@ void add_indication(UnitGroup& group) {
             [](Unit& u) {
               if (!agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_NONE})) return;
               if (!u.advertise() || !start(u)) return;
-              u.acknowledges = false;
+              if (!has_two_channels(u)) return;
+              u.acknowledges_data = false;
               const auto write = announced(u);
               if (!write || !u.expect(!write->idata, "no idata")) return;
               expect_indicated_late(u, *write);

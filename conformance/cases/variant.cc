@@ -41,8 +41,7 @@ void expect_indicated_late(End& h, const Event& write) {
   h.listen(kNoIndicate);
   h.expect(std::ranges::none_of(h.events(), indicates_it),
            "no BufferRDMAIndicate before the ACK of the write");
-  h.acknowledges = true;
-  acknowledge(h);
+  h.acknowledges_data = true;
   acknowledge(h, h.data());
   h.await_if(indicates_it, "BufferRDMAIndicate");
 }
@@ -254,7 +253,7 @@ void add_idata(Group& group) {
                      if (!attach_both(a, b)) return;
                      if (!expect_frame(b, send_frame(a, b, 0))) return;
                      b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
-                     b.acknowledges = false;
+                     b.acknowledges_data = false;
                      const auto write = expect_frame(b, send_frame(a, b, 1));
                      if (write) expect_indicated_late(b, *write);
                    });

@@ -43,7 +43,7 @@ bool note_write(Writes& writes, const CellView& view, const RelayBytes& cell) {
 }
 
 // Looks at Updates and ACKs on their way to the unit.
-void note_answer(Writes& writes, const CellView& view) {
+void note_reply(Writes& writes, const CellView& view) {
   if (view.header.op == Op::kSend && view.header.csn == 0) {
     const auto header = messaging::MessageHeader::parse(view.payload);
     if (!header || header->function() != Function::kBufferRecvPoolUpdate) return;
@@ -63,7 +63,7 @@ void note_answer(Writes& writes, const CellView& view) {
 
 Rule to_target(const std::shared_ptr<Writes>& writes) {
   return cell_rule(To::kTarget, [writes](const CellView& view, RelayBytes&) {
-    note_answer(*writes, view);
+    note_reply(*writes, view);
     return true;
   });
 }
@@ -89,8 +89,8 @@ Rule completion_takes() {
               }));
 }
 
-// The element is AVAILABLE although the second write is in it: the second write is sent again, as
-// a third one.
+// The element is AVAILABLE although the second write is in it: the second write leaves once more,
+// as a third one.
 Rule completion_returns() {
   const auto writes = std::make_shared<Writes>();
   return both(to_target(writes),
@@ -124,7 +124,7 @@ Rule indicated_early() {
                                                const RelayBytes& cell, RelayBytes& behind) {
                 CellView view;
                 if (fabric::parse_cell(cell, view) != fabric::CellError::kNone) return true;
-                note_answer(*writes, view);
+                note_reply(*writes, view);
                 if (view.header.op == Op::kAck && view.header.sqpn.value == writes->queue_pair) {
                   *last_ack = cell;
                 }
