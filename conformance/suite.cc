@@ -52,13 +52,25 @@ std::string Suite::try_probe(std::size_t number) {
 }
 
 bool Suite::is_reachable() {
-  Line& line = *lines_.front();
-  if (!line.begin_process(config_.timeout)) return false;
+  Line& first = *lines_.front();
+  if (!first.begin_process(config_.timeout)) return false;
+  if (!gets_reply(first)) {
+    note_stranger(first.transcript());
+    return false;
+  }
+  if (first.is_keyed()) return true;  // the other keys may be of no host that may attach
+  for (Line* const line : lines_) {
+    if (line != &first) gets_reply(*line);
+  }
+  return true;
+}
+
+// The first HELLO may meet a carrier that is not set up yet.
+bool Suite::gets_reply(Line& line) {
   base::SeededRandom random(config_.seed);
   Outcome outcome;
   Host host(line, host_config(line, "probe"), random, outcome);
   const base::Time until = line.now() + config_.timeout;
-  // The first one may meet a carrier that is not set up yet.
   while (line.now() < until) {
     host.send(host.init(fabric::InitStep::kHello));
     const auto again = std::min<base::Time>(until, line.now() + kHelloEvery);
@@ -70,7 +82,6 @@ bool Suite::is_reachable() {
       if (line.now() >= again) break;  // a flood does not prolong the time
     }
   }
-  note_stranger(line.transcript());
   return false;
 }
 

@@ -25,6 +25,7 @@ class Suite final : public Runner {
   std::string try_probe(std::size_t number) override;
   bool is_full() const override { return profile_ == fabric::LinkProfile::kFull; }
   EndConfig host_config(Line& line, std::string_view of);
+  bool gets_reply(Line& line);
   void learn_profile(base::Bytes datagram);
 
   const std::vector<Line*> lines_;

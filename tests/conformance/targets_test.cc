@@ -85,6 +85,19 @@ TEST(ConformanceTargets, the_suite_sends_idle_while_it_waits) {
   EXPECT_GE(idles, 3);
 }
 
+// The carrier of the second host may not be set up when that of the first one is.
+TEST(ConformanceTargets, the_first_hello_of_each_line_may_be_lost) {
+  std::set<std::uint64_t> instances;
+  UnitTarget target({.rule = init_rule(To::kTarget, [&](const fabric::Init& init) {
+                       return init.step != fabric::InitStep::kHello ||
+                              !instances.insert(init.instance).second;
+                     })});
+  const auto lines = target.lines();
+  Suite suite(lines, {.timeout = 1s});
+  ASSERT_TRUE(suite.is_reachable());
+  EXPECT_EQ(instances.size(), lines.size());
+}
+
 // A path may reorder: the first probe of the target overtakes its READY.
 TEST(ConformanceTargets, a_probe_before_ready_does_not_matter) {
   RelayBytes ready;
