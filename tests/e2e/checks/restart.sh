@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# kill -9 of either side under traffic. Recovery times are printed, and may be 2 s: from the restart to the first ping
-# that gets a reply. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
+# kill -9 of either side under traffic. Recovery times are printed: from the restart to the first ping that gets a reply. None may be
+# more than 2 s, and the best of three rounds or more no more than 1 s, which is the goal [F-46]: other work on the machine makes any
+# round longer. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
 
-bound=2000
+bound=2000 goal=1000
 rounds=5 cycles=4  # as many cycles as there are orders, or more
 [ "$long" = 1 ] && rounds=20 cycles=20
 
@@ -25,8 +26,13 @@ has_reply() {
 }
 
 print_results() {
-  local what
-  for what in "${!results[@]}"; do echo "$what, first reply after ms:${results[$what]}"; done
+  local what took best
+  for what in "${!results[@]}"; do
+    echo "$what, first reply after ms:${results[$what]}"
+    read -ra took <<<"${results[$what]}"
+    best=$(printf '%s\n' "${took[@]}" | sort -n | head -1)
+    [ ${#took[@]} -lt 3 ] || [ "$best" -le $goal ] || fail "$what: never a reply within $goal ms"
+  done
 }
 
 # Traffic that must survive; nic0 must stay the same interface.
