@@ -68,10 +68,11 @@ void add_blocks(SubnetGroup& group) {
               s.at("far").table.at(77) = std::byte{1};
               s.send_trap("far");
               if (!await_right(s)) return;
-              const auto is_read = [](const Asked& one) {
-                return one.at == "far" && one.is_read();
-              };
-              s.expect(s.count(is_read) >= 2, "GET TABLE for both blocks");
+              std::set<std::uint16_t> blocks;
+              for (const Asked& one : s.asked()) {
+                if (one.at == "far" && one.is_read()) blocks.insert(one.smp.table().block);
+              }
+              s.expect(blocks == std::set<std::uint16_t>{0, 1}, "GET TABLE for both blocks");
             });
   group
       .add("entries_out_of_range", "P-SUBN-14",

@@ -17,8 +17,8 @@ std::vector<Case> host_variant_cases();
 std::vector<messaging::PoolRecord> two_pools(const End& end, std::uint64_t context);
 // Returns true if the write has the immediate data of form B for this pool.
 bool has_form_b(const Event& write, const messaging::PoolRecord& pool);
-// The target has written without idata, and has no ACK of it: BufferRDMAIndicate of this write comes
-// when the write is acknowledged, and not before.
+// The target has written without idata, and has no ACK of it: BufferRDMAIndicate of this write
+// comes when the write is acknowledged, and not before.
 void expect_indicated_late(End& end, const Event& write);
 // Port fields of a context that selects the frames of any sender to port 8080.
 inline constexpr std::uint64_t kTo8080 = std::uint64_t{8080} << 32;
