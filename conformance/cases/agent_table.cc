@@ -163,7 +163,8 @@ void add_wrong_tables(SubnetGroup& group) {
             [](Subnet& s) {
               const auto before = managed(s);
               if (!before) return;
-              Table table = table_to_east();
+              Table table(PlayedSwitch::kLids);  // of block 0 alone, so that its check is right
+              table.at(kNearNodeLid.value) = std::byte{kNodePort};
               table.at(kWestNodeLid.value) = std::byte{9};
               const SmpTable about{
                   .stage = Stage::kSet, .parts = 1, .changes = before->node.changes};

@@ -89,7 +89,8 @@ void add_others(NodesGroup& group) {
                        "CONNECT_REJ refused");
               n.expect(!reply->private_data.empty(), "a text");
             });
-  for (const MgmtKind kind : {MgmtKind::kDisc, MgmtKind::kConnectRtu, MgmtKind::kResolved}) {
+  // A switch may reply to DISC, as each end of a connection does (P-CM-11).
+  for (const MgmtKind kind : {MgmtKind::kConnectRtu, MgmtKind::kResolved}) {
     group.add("no_reply_to_" + std::to_string(static_cast<unsigned>(kind)), "P-PATH-7",
               "A switch does not reply to " + std::string(name(kind)) + ".", [kind](Nodes& nodes) {
                 if (!nodes.link()) return;
