@@ -76,13 +76,14 @@ bool Switch::receive(SwitchPort& from, base::Time now) {
   return made_progress;
 }
 
-// In this order: CRC, version, source, partition, destination, partition there.
+// In this order: CRC, version, held, source, partition, destination, partition there.
 void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
     return counters_.add(SwitchCounter::kDropCrc);
   }
   const auto header = header_of(cell.bytes);
   if (!header) return counters_.add(SwitchCounter::kDropVersion);
+  if (from.is_held() && !is_smp(cell, *header)) return counters_.add(SwitchCounter::kDropDown);
   if (from.plan().is_node() && header->slid != from.plan().lid) {
     return counters_.add(SwitchCounter::kDropSource);
   }
@@ -96,6 +97,12 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   }
   if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
   pass(from, to, cell, *header);
+}
+
+// A link that is held carries nothing else, in either direction [P-SUBN-9].
+bool Switch::is_smp(const ReceivedCell& cell, const MacHeader& header) const {
+  return header.dlid == plan_.lid && !has_gnh(header) &&
+         payload_of_path_cell(cell.bytes, kSubnetQpn, cell.crc_head_only).has_value();
 }
 
 // The table of a subnet manager leads to a stand-in by the LID of a router that is down or cut off;

@@ -129,6 +129,7 @@ class Switch final {
   bool receive(SwitchPort& from, base::Time now);
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
   SwitchPort* output_of(Lid dlid) { return by_number_.at(table_.port_of(dlid)); }
+  bool is_smp(const ReceivedCell& cell, const MacHeader& header) const;
   bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
   std::size_t lane_of(const ReceivedCell& cell, const MacHeader& header) const;

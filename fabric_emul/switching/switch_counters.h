@@ -24,11 +24,11 @@ enum class SwitchCounter {
   kDropMgmt,       // for the switch, and nothing that it serves
   kDropMgmtRate,   // for the switch, and too many of its port
   kDropSubnet,     // an SMP that is not from the switch at a cable
-  kDropDown,       // the link of its port is down, or held until the subnet manager activates it
-  kDropTooLong,    // longer than the next link takes
-  kDropStalled,    // its port has made inputs wait for too long
-  kWait,           // did not fit the output at once
-  kLinkChange,     // no cell: the link of a cable came up or went down
+  kDropDown,     // the link it leaves by is down, or one of its links is held by the subnet manager
+  kDropTooLong,  // longer than the next link takes
+  kDropStalled,  // its port has made inputs wait for too long
+  kWait,         // did not fit the output at once
+  kLinkChange,   // no cell: the link of a cable came up or went down
   kCount_
 };
 
