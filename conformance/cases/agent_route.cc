@@ -94,6 +94,42 @@ void add_node(SubnetGroup& group) {
   });
 }
 
+// A neighbour of the target, and the port of the target that leads there.
+struct Neighbour {
+  std::string name;
+  std::size_t port;
+  fabric::Lid lid;
+};
+
+// The sender writes 1 as its own port: only from west is that not the port it comes in by.
+void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& from,
+                const Neighbour& to) {
+  group.add(name, "P-SUBN-4", "An SMP of another switch is passed on by its route.",
+            [from, to](Subnet& s) {
+              if (!s.begin()) return;
+              OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {from.lid, 0});
+              get.smp.transaction = 815;
+              get.smp.route.hops = 2;
+              get.smp.route.ports[0] = 1;
+              get.smp.route.ports[1] = static_cast<std::uint8_t>(to.port);
+              s.send(from.name, get);
+              const auto is_it = [&to](const Asked& one) {
+                return one.at == to.name && one.smp.smp.transaction == 815;
+              };
+              if (!s.await("it at the other cable", [&] { return s.find(is_it) != nullptr; }))
+                return;
+              const fabric::Smp& smp = s.find(is_it)->smp.smp;
+              s.expect(smp.hop == 2, "one hop more");
+              s.expect(smp.route.ports[0] == from.port, "the port that it came in by");
+              s.expect(smp.manager == get.smp.manager, "the rest as it was");
+              s.await("its reply", [&] {
+                return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
+                  return one.smp.transaction == 815 && one.smp.method == SmpMethod::kReply;
+                });
+              });
+            });
+}
+
 void add_routes(SubnetGroup& group) {
   group.add("reply_route", "P-SUBN-4", "REPLY has the way back, and hop 1 on its first link.",
             [](Subnet& s) {
@@ -119,27 +155,19 @@ void add_routes(SubnetGroup& group) {
           });
         });
       });
-  group.add("passes_on", "P-SUBN-4", "An SMP of another switch is passed on by its route.",
+  add_passed(group, "passes_on", {"east", kEastPort, kEastLid}, {"west", kWestPort, kWestLid});
+  add_passed(group, "passes_on_to_east", {"west", kWestPort, kWestLid},
+             {"east", kEastPort, kEastLid});
+  group.add("replies_to_west", "P-SUBN-4", "REPLY leaves by the port that its request came in by.",
             [](Subnet& s) {
               if (!s.begin()) return;
-              OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kEastLid, 0});
-              get.smp.transaction = 815;
-              get.smp.route.hops = 2;
-              get.smp.route.ports[0] = 1;
-              get.smp.route.ports[1] = static_cast<std::uint8_t>(kWestPort);
-              s.send("east", get);
-              const auto is_it = [](const Asked& one) {
-                return one.at == "west" && one.smp.smp.transaction == 815;
-              };
-              if (!s.await("it at the other cable", [&] { return s.find(is_it) != nullptr; }))
-                return;
-              const fabric::Smp& smp = s.find(is_it)->smp.smp;
-              s.expect(smp.hop == 2, "one hop more");
-              s.expect(smp.route.ports[0] == kEastPort, "the port that it came in by");
-              s.expect(smp.manager == get.smp.manager, "the rest as it was");
-              s.await("its reply", [&] {
+              OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kWestLid, 0});
+              get.smp.transaction = 818;
+              s.send("west", get);
+              s.await("the reply at the cable of west", [&] {
                 return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
-                  return one.smp.transaction == 815 && one.smp.method == SmpMethod::kReply;
+                  return one.smp.transaction == 818 && one.smp.method == SmpMethod::kReply &&
+                         one.smp.route.hops == 1 && one.smp.route.ports[0] == 1;
                 });
               });
             });

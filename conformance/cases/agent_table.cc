@@ -206,10 +206,24 @@ Table table_over_west() {
   return table;
 }
 
-// A cell for the far node does not leave over the west cable.
+ByteVector cell_from_west(Subnet& s) {
+  fabric::CellHead head = s.end(kWestPort).head_to(kNearNodeLid);
+  head.header.slid = kFarNodeLid;
+  return Node::cell_with(head, 64, 7);
+}
+
+// A cell for the far node does not leave over the west cable, and one from there does not come in:
+// the node gets one from east that was sent after it.
 void expect_held(Subnet& s) {
+  s.node().forget_cells();
   s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
+  s.end(kWestPort).send_cell(cell_from_west(s));
   s.listen(20ms);
+  fabric::CellHead head = s.end(kEastPort).head_to(kNearNodeLid);
+  head.header.slid = kEastNodeLid;
+  const ByteVector fence = Node::cell_with(head, 64, 8);
+  s.end(kEastPort).send_cell(fence);
+  s.node().expect_cell(fence, "a cell from the other cable, and none from a cable that is held");
   s.expect(s.end(kWestPort).cells() == 0, "no cell at a cable that is held");
 }
 
@@ -231,6 +245,9 @@ void add_held(SubnetGroup& group) {
               keep(s);
               expect_set(s, table, Stage::kSet, held->changes, SmpStatus::kDone);
               expect_way(s, kFarNodeLid, kWestPort);
+              const ByteVector cell = cell_from_west(s);
+              s.end(kWestPort).send_cell(cell);
+              s.node().expect_cell(cell, "a cell from the cable, which is not held any more");
             });
   group.add("held_after_clear", "P-SUBN-9", "Stage clear does not end it that a cable is held.",
             [](Subnet& s) {

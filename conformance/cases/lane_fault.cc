@@ -179,6 +179,41 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
   });
 }
 
+// A good cell without SOF is none, and one behind half a cell of its lane is taken.
+void add_cells(SharedGroup& group) {
+  group.add(
+      "without_first", "P-LINK-31", "A cell whose first flit has no SOF is dropped.", [](End& h) {
+        if (!attach_quiet(h)) return;
+        const auto context = h.next_context();
+        const ByteVector cell = next_echo(h, context);
+        for (const LaneFlit& flit : h.lanes().cut(h.lanes().lane_of(cell), cell)) {
+          h.send_datagram(changed(h, flit, [](FlitHeader& header) {
+            header.ctl &= static_cast<std::uint8_t>(~fabric::kFlitSof);
+          }));
+        }
+        if (!h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }), "an acknowledgement"))
+          return;
+        expect_missing(h, cell, context);
+      });
+  group.add("behind_half_a_cell", "P-LINK-31",
+            "A cell that begins before the end of another one is taken.", [](End& h) {
+              if (!attach_quiet(h)) return;
+              const auto context = h.next_context();
+              const ByteVector cell = next_echo(h, context);
+              const std::uint8_t vl = h.lanes().lane_of(cell);
+              const ByteVector junk(fabric::kCreditBlockBytes, std::byte{0xA5});
+              for (const LaneFlit& flit : h.lanes().cut(vl, junk)) {
+                h.send_datagram(
+                    changed(h, flit, [](FlitHeader& header) { header.ctl = fabric::kFlitSof; }));
+              }
+              for (const LaneFlit& flit : h.lanes().cut(vl, cell)) {
+                h.send_datagram(h.lanes().bytes_of(flit));
+              }
+              h.await_reply(context);
+              h.expect_serving("a link that serves on");
+            });
+}
+
 // A cell without an end holds the blocks of its flits: of one byte each, so that one cell holds all
 // that were granted. One more is beyond them, whatever it is.
 void add_beyond_credits(SharedGroup& group) {
@@ -224,6 +259,7 @@ std::vector<Case> lane_fault_cases() {
   add_order(group);
   add_headers(group);
   add_beyond_credits(group);
+  add_cells(group);
   add_no_cell(group, "no_first", "A flit without SOF outside of a cell is dropped.", {0});
   add_no_cell(group, "two_firsts", "A cell is dropped when the next one begins before its end.",
               {fabric::kFlitSof, fabric::kFlitSof | fabric::kFlitEof});

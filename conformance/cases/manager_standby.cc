@@ -47,17 +47,20 @@ void add_refused(SubnetGroup& group) {
   }
 }
 
-// The table of west has an entry that is not known, so it is read, cleared and set.
+// The table of west has an entry that is not known, so it is read, cleared and set. What cannot
+// have been on its way when the refusal left is `behind`.
 void add_table_refused(SubnetGroup& group) {
-  const auto add = [&](const std::string& name, const std::string& what, const Subnet::Is& suits) {
+  const auto add = [&](const std::string& name, const std::string& what, const Subnet::Is& suits,
+                       const Subnet::Is& behind) {
     group.add(name, "P-SUBN-15", "A manager whose " + what + " is refused sets no table.",
-              [suits](Subnet& s) {
+              [suits, behind](Subnet& s) {
                 if (!s.begin()) return;
                 const auto better = better_than_target(s);
                 if (!better) return;
                 bool is_refused = false;
                 s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
                   if (one.at == "west" && suits(one)) {
+                    if (!is_refused) s.forget();
                     refuse(s.at("west"), *better);
                     reply.smp.status = SmpStatus::kRefused;
                     reply.smp.manager = *better;
@@ -71,14 +74,18 @@ void add_table_refused(SubnetGroup& group) {
                         "such a request for west", [&] { return is_refused; }, 3s))
                   return;
                 s.listen(60ms);
+                s.expect(s.count(behind) == 0, "no stage that follows what was refused");
                 s.forget();
                 s.listen(1200ms);
                 s.expect(s.count(sets_table) == 0, "no tables of a manager that stands by");
               });
   };
-  add("read_refused", "GET TABLE", [](const Asked& one) { return one.is_read(); });
-  add("table_refused", "stage clear", [](const Asked& one) { return one.is_stage(Stage::kClear); });
-  add("set_refused", "stage set", [](const Asked& one) { return one.is_stage(Stage::kSet); });
+  const auto clears = [](const Asked& one) { return one.is_stage(Stage::kClear); };
+  const auto sets = [](const Asked& one) { return one.is_stage(Stage::kSet); };
+  add(
+      "read_refused", "GET TABLE", [](const Asked& one) { return one.is_read(); }, sets_table);
+  add("table_refused", "stage clear", clears, sets);
+  add("set_refused", "stage set", sets, clears);
 }
 
 void add_other(SubnetGroup& group) {

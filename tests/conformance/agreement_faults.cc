@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/endian.h"
 #include "messaging/wire/cfg_util.h"
 #include "tests/conformance/faults.h"
@@ -173,10 +172,8 @@ Rule first_connection_stays() {
         header.sqpn = seen->late->dqpn;
         RelayBytes ack = cell;
         header.emit(ack.data());
-        const std::size_t end = ack.size() - fabric::kCrcBytes;
-        base::store_be(&ack[end], base::crc32c(base::Bytes(ack).first(end)));
-        behind.resize(fabric::kFlitHeaderBytes + ack.size());
-        fabric::emit_flit(behind, flit, ack);
+        renew_cell_crc(ack);
+        behind = flit_of(flit, ack);
         seen->late.reset();
         return true;
       }));

@@ -2,7 +2,6 @@
 #include <memory>
 #include <set>
 
-#include "base/crc32c.h"
 #include "base/endian.h"
 #include "fabric_emul/wire/mgmt.h"
 #include "tests/conformance/faults.h"
@@ -144,8 +143,7 @@ RelayBytes as_ack(RelayBytes cell) {
   const unsigned pos_and_op = std::to_integer<unsigned>(cell[1]);
   cell[1] = static_cast<std::byte>((pos_and_op & 0xC0U) | static_cast<unsigned>(Op::kAck));
   cell[fabric::kMacHeaderBytes] = std::byte{0};
-  const std::size_t end = cell.size() - fabric::kCrcBytes;
-  base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+  renew_cell_crc(cell);
   return cell;
 }
 
@@ -165,8 +163,7 @@ Rule nak_without_end() {
                      }
                      if (mgmt.kind == fabric::MgmtKind::kDisc) return false;
                      if (mgmt.kind != fabric::MgmtKind::kDiscRep) return true;
-                     behind.resize(fabric::kFlitHeaderBytes + ack->size());
-                     fabric::emit_flit(behind, header, *ack);
+                     behind = flit_of(header, *ack);
                      return true;
                    });
 }

@@ -3,8 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/crc32c.h"
-#include "base/endian.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "tests/conformance/faults.h"
 
@@ -69,11 +67,8 @@ Rule to_target(const std::shared_ptr<Writes>& writes) {
 }
 
 RelayBytes flit_behind(const fabric::FlitHeader& header, RelayBytes cell) {
-  const std::size_t end = cell.size() - fabric::kCrcBytes;
-  base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
-  RelayBytes flit(fabric::kFlitHeaderBytes + cell.size());
-  fabric::emit_flit(flit, header, cell);
-  return flit;
+  renew_cell_crc(cell);
+  return flit_of(header, cell);
 }
 
 // The element is not AVAILABLE any more: nothing is written.

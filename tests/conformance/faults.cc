@@ -9,16 +9,17 @@
 #include "base/endian.h"
 
 namespace splitnic::conformance {
-namespace {
 
-// The bytes of a flit with this payload.
-RelayBytes flit_of(fabric::FlitHeader header, base::Bytes payload) {
+RelayBytes flit_of(const fabric::FlitHeader& header, base::Bytes payload) {
   RelayBytes out(fabric::kFlitHeaderBytes + payload.size());
   fabric::emit_flit(out, header, payload);
   return out;
 }
 
-}  // namespace
+void renew_cell_crc(RelayBytes& cell) {
+  const std::size_t end = cell.size() - fabric::kCrcBytes;
+  base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+}
 
 Rule init_rule(To direction, ChangeInit change) {
   return [direction, change = std::move(change)](To to, RelayBytes& datagram) {
@@ -75,8 +76,7 @@ Rule cell_rule(To direction, ChangeCell change) {
     const RelayBytes before = cell;
     if (!change(view, cell)) return false;
     if (cell == before) return true;
-    const std::size_t end = cell.size() - fabric::kCrcBytes;
-    base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+    renew_cell_crc(cell);
     datagram = flit_of(flit.header, cell);
     return true;
   };
@@ -185,7 +185,7 @@ std::vector<Fault> all_faults() {
   for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults,
                      &lane_faults, &lane_restart_faults, &rule_faults, &agreement_faults,
                      &repair_faults, &completion_faults, &spacing_faults, &cfg_faults, &host_faults,
-                     &switch_faults, &manager_faults, &variant_faults}) {
+                     &switch_faults, &manager_faults, &agent_faults, &variant_faults}) {
     auto some = part();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -45,6 +45,7 @@ std::vector<Fault> key_faults();
 std::vector<Fault> host_faults();
 std::vector<Fault> switch_faults();
 std::vector<Fault> manager_faults();
+std::vector<Fault> agent_faults();
 std::vector<Fault> variant_faults();  // of I/O units and hosts
 std::vector<Fault> all_faults();
 
@@ -80,6 +81,10 @@ inline constexpr std::size_t kStatusWord = 4;   // of CfgUtilReply
 inline constexpr std::size_t kRecordWord = 3;   // the first one of pools
 inline constexpr std::size_t kRecordWords = 8;
 RelayBytes bytes_of(std::initializer_list<unsigned> values);
+// The bytes of a flit with this payload.
+RelayBytes flit_of(const fabric::FlitHeader& header, base::Bytes payload);
+// A cell that was changed gets the CRC of what it is now.
+void renew_cell_crc(RelayBytes& cell);
 // The first place where `from` is gets `to`, which has the same length.
 bool replace(base::MutableBytes in, const RelayBytes& from, const RelayBytes& to);
 // The message becomes SendData of the same length, which nobody waits for.

@@ -38,8 +38,7 @@ Rule header_rule(ChangeHeader change, std::function<void()> on_ready = {}) {
     if (!change(to, header)) return false;
     if (header == flit.header) return true;
     const RelayBytes payload(flit.payload.begin(), flit.payload.end());
-    datagram.resize(fabric::kFlitHeaderBytes + payload.size());
-    fabric::emit_flit(datagram, header, payload);
+    datagram = flit_of(header, payload);
     return true;
   };
 }
@@ -217,6 +216,41 @@ void add_sending(std::vector<Fault>& all) {
       }));
 }
 
+// Ctl of the flits to the target, with what the lane is in: a cell, or between two.
+Rule first_rule(std::function<std::uint8_t(std::uint8_t ctl, bool is_in_cell)> change) {
+  const auto in_cell = std::make_shared<std::set<unsigned>>();
+  const auto sent = std::make_shared<SentFlits>();
+  const ChangeHeader change_first = [=](To to, FlitHeader& header) {
+    if (to != To::kTarget || header.type != FlitType::kData || sent->is_repeated(header)) {
+      return true;
+    }
+    header.ctl = change(header.ctl, in_cell->contains(header.vl));
+    if ((header.ctl & fabric::kFlitEof) != 0) {
+      in_cell->erase(header.vl);
+    } else {
+      in_cell->insert(header.vl);
+    }
+    return true;
+  };
+  return header_rule(change_first, [=] {
+    in_cell->clear();
+    sent->lsns.clear();
+  });
+}
+
+void add_cells(std::vector<Fault>& all) {
+  all.push_back(of_lanes("any_first", "a cell begins without SOF", "without_first", [] {
+    return first_rule([](std::uint8_t ctl, bool is_in_cell) {
+      return is_in_cell ? ctl : static_cast<std::uint8_t>(ctl | fabric::kFlitSof);
+    });
+  }));
+  all.push_back(of_lanes("joined", "SOF inside a cell is ignored", "behind_half_a_cell", [] {
+    return first_rule([](std::uint8_t ctl, bool is_in_cell) {
+      return is_in_cell ? static_cast<std::uint8_t>(ctl & ~unsigned{fabric::kFlitSof}) : ctl;
+    });
+  }));
+}
+
 void add_receiving(std::vector<Fault>& all) {
   all.push_back(of_flits("no_lnak", "a gap gets no LNAK", "gap", [](To to, FlitHeader& header) {
     return to != To::kSuite || header.type != FlitType::kLnak;
@@ -291,6 +325,7 @@ std::vector<Fault> lane_faults() {
   add_lanes(all);
   add_credits(all);
   add_sending(all);
+  add_cells(all);
   add_receiving(all);
   return all;
 }

@@ -102,9 +102,7 @@ Rule hello_while_up() {
                 hello.echo = 0;
                 std::array<std::byte, fabric::kInitBytes> payload{};
                 fabric::emit_init(payload.data(), hello);
-                datagram.resize(fabric::kFlitHeaderBytes + payload.size());
-                fabric::emit_flit(datagram, {.type = FlitType::kInit, .vl = fabric::kMgmtLane},
-                                  payload);
+                datagram = flit_of({.type = FlitType::kInit, .vl = fabric::kMgmtLane}, payload);
                 return true;
               });
 }

@@ -49,7 +49,7 @@ bool is_type(const RelayBytes& datagram, FlitType type) {
 }
 
 // Computes the CRC of the first flit again.
-void seal(RelayBytes& datagram) {
+void seal_first_flit(RelayBytes& datagram) {
   const auto size = base::load_be<std::uint16_t>(&datagram[2]);
   if (datagram.size() < fabric::kFlitHeaderBytes + size) return;
   FlitHeader header;
@@ -63,7 +63,7 @@ void seal(RelayBytes& datagram) {
 void repair_payload(RelayBytes& datagram, std::size_t at, std::vector<std::uint8_t> bytes) {
   if (!is_type(datagram, FlitType::kInit) || datagram.size() < 16 + at + bytes.size()) return;
   for (std::size_t i = 0; i < bytes.size(); ++i) datagram.at(16 + at + i) = std::byte{bytes[i]};
-  seal(datagram);
+  seal_first_flit(datagram);
 }
 
 Fault repaired(const std::string& name, const std::string& what, const std::string& noticed_by,
@@ -218,7 +218,7 @@ void add_lenient(std::vector<Fault>& all) {
 void add_flits(std::vector<Fault>& all) {
   all.push_back(in("init_crc_unchecked", "the flit CRC of INIT is not checked",
                    "link.init_wrong_crc", [](RelayBytes& datagram) {
-                     if (is_type(datagram, FlitType::kInit)) seal(datagram);
+                     if (is_type(datagram, FlitType::kInit)) seal_first_flit(datagram);
                      return true;
                    }));
   all.push_back(in("init_anywhere", "an INIT behind another flit is taken",
@@ -236,7 +236,7 @@ void add_flits(std::vector<Fault>& all) {
                    }));
   all.push_back(in("flit_crc_unchecked", "the flit CRC of DATA is not checked", "flit.wrong_crc",
                    [](RelayBytes& datagram) {
-                     if (is_type(datagram, FlitType::kData)) seal(datagram);
+                     if (is_type(datagram, FlitType::kData)) seal_first_flit(datagram);
                      return true;
                    }));
   all.push_back(in("walk_continues", "the walk continues behind a flit with a wrong CRC",
@@ -261,7 +261,7 @@ void add_flits(std::vector<Fault>& all) {
                      if (is_type(datagram, FlitType::kData)) {
                        const bool is_part = (datagram[1] & std::byte{0xC0}) != std::byte{0xC0};
                        datagram[1] |= std::byte{0xC0};
-                       if (is_part) seal(datagram);
+                       if (is_part) seal_first_flit(datagram);
                      }
                      return true;
                    }));

@@ -80,8 +80,7 @@ void add_retransmissions(std::vector<Fault>& all) {
                         "loss.time_out_follows", [] {
                           return flit_rule(To::kSuite, [](fabric::FlitHeader& header,
                                                           RelayBytes& cell, RelayBytes& behind) {
-                            behind.resize(fabric::kFlitHeaderBytes + cell.size());
-                            fabric::emit_flit(behind, header, cell);
+                            behind = flit_of(header, cell);
                             return true;
                           });
                         }));

@@ -2,8 +2,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/crc32c.h"
-#include "base/endian.h"
 #include "messaging/wire/message_header.h"
 #include "tests/conformance/faults.h"
 
@@ -89,10 +87,8 @@ Rule fourth_try() {
         ++numbers.psn;
         ++numbers.lcn;
         numbers.emit(again.data());
-        const std::size_t end = again.size() - fabric::kCrcBytes;
-        base::store_be(again.data() + end, base::crc32c(base::Bytes(again).first(end)));
-        next->resize(fabric::kFlitHeaderBytes + again.size());
-        fabric::emit_flit(*next, header, again);
+        renew_cell_crc(again);
+        *next = flit_of(header, again);
         return true;
       });
   return both(note, behind_idle(next, [done = std::make_shared<bool>(false)] {

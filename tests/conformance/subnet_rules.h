@@ -23,6 +23,17 @@ using fabric::SmpTable;
 inline constexpr fabric::Qpn kSubnetQpn{2};
 inline constexpr std::size_t kKnown = 64;  // transactions that a relay remembers
 
+// A cell with another payload than the one that had this header.
+inline RelayBytes cell_of(const fabric::MacHeader& header, base::Bytes payload) {
+  fabric::CellHead head;
+  head.header = header;
+  head.header.flags = 0;
+  head.header.payload_bytes = static_cast<std::uint16_t>(payload.size());
+  RelayBytes cell(fabric::cell_bytes(head, payload.size()));
+  cell.resize(fabric::emit_cell(cell, head, payload));
+  return cell;
+}
+
 // The payload of each SMP, whole or not. Its length may change.
 using ChangePayload = std::function<bool(RelayBytes& payload)>;
 inline Rule payload_rule(To direction, ChangePayload change) {
@@ -31,12 +42,7 @@ inline Rule payload_rule(To direction, ChangePayload change) {
     RelayBytes payload(view.payload.begin(), view.payload.end());
     if (!change(payload)) return false;
     if (std::ranges::equal(payload, view.payload)) return true;
-    fabric::CellHead head;
-    head.header = view.header;
-    head.header.flags = 0;
-    head.header.payload_bytes = static_cast<std::uint16_t>(payload.size());
-    cell.resize(fabric::cell_bytes(head, payload.size()));
-    cell.resize(fabric::emit_cell(cell, head, payload));
+    cell = cell_of(view.header, payload);
     return true;
   });
 }

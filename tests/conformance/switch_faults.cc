@@ -1,7 +1,6 @@
 // Wrong switches. What a switch does not check the relay at its port repairs on the way in.
 #include <memory>
 
-#include "base/crc32c.h"
 #include "base/endian.h"
 #include "conformance/switch_suite.h"
 #include "tests/conformance/faults.h"
@@ -150,8 +149,7 @@ void add_forwarding(std::vector<Fault>& all) {
   all.push_back(at_ports("switch_twice", "cells are forwarded twice", "one_port", [](std::size_t) {
     return flit_rule(To::kSuite,
                      [](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
-                       behind.resize(fabric::kFlitHeaderBytes + cell.size());
-                       fabric::emit_flit(behind, header, cell);
+                       behind = flit_of(header, cell);
                        return true;
                      });
   }));
@@ -168,8 +166,7 @@ void add_taken(std::vector<Fault>& all) {
       at_ports("switch_any_crc", "cells with a wrong CRC are repaired", "crc", [](std::size_t) {
         return flit_rule(To::kTarget, [](fabric::FlitHeader&, RelayBytes& cell, RelayBytes&) {
           if (cell.size() < fabric::kCellBytesMin) return true;
-          const std::size_t end = cell.size() - fabric::kCrcBytes;
-          base::store_be(cell.data() + end, base::crc32c(base::Bytes(cell).first(end)));
+          renew_cell_crc(cell);
           return true;
         });
       }));

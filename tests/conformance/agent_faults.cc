@@ -1,0 +1,193 @@
+// Wrong agents, by the SMPs and cells at the cables of a switch. What an agent does not check the
+// relay at its port repairs on the way in.
+#include <memory>
+#include <utility>
+
+#include "base/endian.h"
+#include "tests/conformance/subnet_rules.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace subnet_rules;
+
+void add_agent_checks(std::vector<Fault>& all) {
+  all.push_back(
+      fault_of("agent_any_source", "the SLID of an SMP is not compared", "agent.source_3", [] {
+        return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
+          if (view.header.dqpn == kSubnetQpn && view.header.slid != kEastLid)
+            base::store_be(&cell[6], kEastLid.value);
+          return true;
+        });
+      }));
+  all.push_back(of_byte("agent_any_format", "SMPs of any format are served", "agent.format", 0, 1));
+  const auto repaired = [&](const std::string& name, const std::string& what,
+                            const std::string& noticed_by, ChangePayload change) {
+    all.push_back(fault_of(name, what, noticed_by, [change = std::move(change)] {
+      return payload_rule(To::kTarget, change);
+    }));
+  };
+  const auto at_most = [](std::size_t at, unsigned most) {
+    return [=](RelayBytes& p) {
+      if (p.size() > at && std::to_integer<unsigned>(p[at]) > most) p[at] = std::byte{1};
+      return true;
+    };
+  };
+  repaired("agent_any_method", "an unknown method counts as GET", "agent.method_5", at_most(1, 4));
+  repaired("agent_any_attribute", "an unknown attribute counts as NODE", "agent.attribute_4",
+           at_most(2, 3));
+  repaired("agent_any_port", "a route with port 33 is taken", "agent.port_33", at_most(20, 32));
+  repaired("agent_any_hop", "hop 0 counts as 1", "agent.hop_0", [](RelayBytes& p) {
+    if (p.size() > 17 && p[17] == std::byte{0}) p[17] = std::byte{1};
+    return true;
+  });
+  repaired("agent_any_status", "the status of a request is ignored", "agent.status_of_a_request",
+           [](RelayBytes& p) {
+             if (p.size() > 3 && p[1] == std::byte{1}) p[3] = std::byte{0};
+             return true;
+           });
+  repaired("agent_any_length", "bytes behind the body are ignored", "agent.longer",
+           [](RelayBytes& p) {
+             if (p.size() < 20) return true;
+             const std::size_t bytes =
+                 20 + std::to_integer<std::size_t>(p[16]) + base::load_be<std::uint16_t>(&p[18]);
+             if (p.size() > bytes) p.resize(bytes);
+             return true;
+           });
+  repaired("agent_checks_reserved", "an SMP with reserved bits is dropped", "agent.reserved",
+           [](RelayBytes& p) { return p.size() < 8 || p[7] == std::byte{0}; });
+  repaired("agent_32_hops", "a route of more than 32 hops is dropped", "agent.64_hops",
+           [](RelayBytes& p) { return p.size() < 17 || std::to_integer<unsigned>(p[16]) <= 32; });
+  all.push_back(of_smps("agent_clear_ends_held", "a held cable carries cells after stage clear",
+                        "agent.held_after_clear", To::kTarget, parts([](SmpTable& part) {
+                          if (part.stage == SmpTable::Stage::kClear)
+                            part.stage = SmpTable::Stage::kSet;
+                        })));
+  all.push_back(of_smps("agent_half_tables", "a table is in force with its first part",
+                        "agent.half_a_table", To::kTarget,
+                        parts([](SmpTable& part) { part.parts = 1; })));
+  // A cell that comes in by the cable of west passes in front of one from east.
+  all.push_back({.name = "agent_takes_held",
+                 .what = "cells of a held cable are forwarded",
+                 .noticed_by = "agent.held",
+                 .role = Role::kSubnet,
+                 .at_port = [kept = std::make_shared<RelayBytes>()](std::size_t port) -> Rule {
+                   if (port == kEastPort) kept->clear();
+                   return flit_rule(To::kTarget, [=](fabric::FlitHeader& header, RelayBytes& cell,
+                                                     RelayBytes& behind) {
+                     const auto mac = fabric::MacHeader::parse(cell.data());
+                     if (mac.op != fabric::Op::kSend) return true;
+                     if (port == kWestPort) *kept = cell;
+                     if (port != kEastPort || kept->empty()) return true;
+                     behind = flit_of(header, cell);
+                     cell = std::exchange(*kept, {});
+                     return true;
+                   });
+                 }});
+}
+
+void add_agent_replies(std::vector<Fault>& all) {
+  const To out = To::kSuite;
+  const auto of_status = [&](const std::string& name, const std::string& what,
+                             const std::string& noticed_by, SmpAttribute of, SmpStatus from) {
+    all.push_back(of_smps(name, what, noticed_by, out, statuses(of, from, SmpStatus::kDone)));
+  };
+  of_status("agent_obeys_all", "a worse manager is obeyed", "manager.worse_is_refused",
+            SmpAttribute::kManager, SmpStatus::kRefused);
+  of_status("agent_any_manager", "a manager that the file has not is obeyed",
+            "manager.unknown_manager", SmpAttribute::kManager, SmpStatus::kBad);
+  of_status("agent_tables_of_all", "a table of a worse manager is taken",
+            "manager.table_of_a_worse", SmpAttribute::kTable, SmpStatus::kRefused);
+  of_status("agent_any_check", "a table with a wrong check is taken", "agent.wrong_check",
+            SmpAttribute::kTable, SmpStatus::kStale);
+  of_status("agent_any_entry", "a table with an unknown port is taken", "agent.unknown_port",
+            SmpAttribute::kTable, SmpStatus::kBad);
+  of_status("agent_serves_all", "SET NODE is done", "agent.unserved", SmpAttribute::kNode,
+            SmpStatus::kBad);
+  all.push_back(of_smps("agent_obeys_nobody", "a better manager is refused", "manager.yields", out,
+                        statuses(SmpAttribute::kManager, SmpStatus::kDone, SmpStatus::kRefused)));
+  all.push_back(of_smps("agent_other_transaction", "REPLY has another transaction",
+                        "agent.transaction", out, [](OwnedSmp& one) {
+                          if (is_reply(one)) one.smp.transaction ^= 1;
+                          return true;
+                        }));
+  all.push_back(of_smps("agent_no_trap", "no TRAP is sent", "agent.trap", out,
+                        [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; }));
+  all.push_back(fault_of("agent_trap_once", "TRAP is sent once", "agent.trap_repeats", [] {
+    return smp_rule(To::kSuite, [known = std::make_shared<Known>()](OwnedSmp& one) {
+      if (one.smp.method != SmpMethod::kTrap) return true;
+      if (known->has(one.smp.transaction)) return false;
+      known->add(one.smp.transaction);
+      return true;
+    });
+  }));
+  all.push_back(of_smps("agent_trap_number", "TRAP has another number of changes", "agent.trap",
+                        out, [](OwnedSmp& one) {
+                          if (one.smp.method == SmpMethod::kTrap) ++one.smp.transaction;
+                          return true;
+                        }));
+  const auto of_node = [&](const std::string& name, const std::string& what,
+                           const std::string& noticed_by, ChangeNode change) {
+    all.push_back(of_smps(name, what, noticed_by, out, nodes(std::move(change))));
+  };
+  of_node("agent_lid", "NODE has another LID", "agent.node",
+          [](SmpNode& node) { node.lid = Lid(6); });
+  of_node("agent_check", "the check of NODE is another one", "agent.node_check",
+          [](SmpNode& node) { ++node.check; });
+  of_node("agent_changes", "the changes of NODE count nothing", "agent.node_changes",
+          [](SmpNode& node) { node.changes = 7; });
+  of_node("agent_peers", "the EUI-64 of peers is left out", "agent.node_peers", [](SmpNode& node) {
+    for (auto& port : node.ports) port.eui64 = {};
+  });
+  of_node("agent_not_held", "a port that is held is reported up", "agent.held", [](SmpNode& node) {
+    for (auto& port : node.ports) {
+      if (port.state == SmpNode::PortState::kHeld) port.state = SmpNode::PortState::kUp;
+    }
+  });
+  const auto passed = [&](const std::string& name, const std::string& what, ChangeSmp change) {
+    all.push_back(of_smps(name, what, "agent.passes_on", out, [change](OwnedSmp& one) {
+      return !is_request(one) || is_of_target(one) || change(one);
+    }));
+  };
+  passed("agent_other_port", "the port in the route is replaced by another one", [](OwnedSmp& one) {
+    one.smp.route.ports[0] = 7;
+    return true;
+  });
+  all.push_back(of_smps("agent_keeps_the_route", "the port in the route is not replaced",
+                        "agent.passes_on_to_east", out, [](OwnedSmp& one) {
+                          if (is_request(one) && !is_of_target(one)) one.smp.route.ports[0] = 1;
+                          return true;
+                        }));
+  all.push_back({.name = "agent_replies_by_port_1",
+                 .what = "REPLY leaves by port 1, whatever its request came in by",
+                 .noticed_by = "agent.replies_to_west",
+                 .role = Role::kSubnet,
+                 .at_port = [](std::size_t port) {
+                   return smp_rule(To::kSuite, [port](OwnedSmp& one) {
+                     return port == kEastPort || !is_reply(one) || one.smp.route.hops != 1;
+                   });
+                 }});
+  passed("agent_keeps_the_hop", "an SMP that is passed on has the hop of before",
+         [](OwnedSmp& one) {
+           one.smp.hop = 1;
+           return true;
+         });
+  passed("agent_manages_all", "an SMP that is passed on gets the manager of the switch",
+         [](OwnedSmp& one) {
+           one.smp.manager.priority = 9;
+           return true;
+         });
+  passed("agent_passes_nothing", "SMPs of others are not passed on",
+         [](OwnedSmp&) { return false; });
+}
+
+}  // namespace
+
+std::vector<Fault> agent_faults() {
+  std::vector<Fault> all;
+  add_agent_checks(all);
+  add_agent_replies(all);
+  return all;
+}
+
+}  // namespace splitnic::conformance
