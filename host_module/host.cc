@@ -35,7 +35,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       follower_(config.queue),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0,
-                 config.lists}) {
+                 config.lists, config.keeps_carrier}) {
   rx_.reserve(kFramesPerBatch);
   adapter_.connections().set_handler(*this);
 }
@@ -51,6 +51,7 @@ bool Host::step(base::Time now, bool tap_readable) {
   attach_queue(now);
   watch_idle(now);
   if (connection_ != nullptr) made_progress |= move_frames(now, tap_readable);
+  nic_.pump(now);
   adapter_.transmit(now);
   return made_progress;
 }
@@ -186,9 +187,10 @@ void Host::watch_idle(base::Time now) {
 }
 
 base::Time Host::deadline() const {
-  base::Time at = std::min({adapter_.deadline(), idle_check_at_, follower_.deadline()});
+  base::Time at =
+      std::min({adapter_.deadline(), idle_check_at_, follower_.deadline(), nic_.deadline()});
   if (connection_ != nullptr)
-    at = std::min({at, connection_->deadline(), nic_.deadline()});
+    at = std::min(at, connection_->deadline());
   else if (may_connect(base::kNever))
     at = std::min(at, retry_at_);
   return std::min(at, units_deadline());
@@ -268,7 +270,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   }
   last_end_ = why;
   note_change(link_, why);
-  nic_.on_pair_down(now_);
+  why == kPeerDisconnected ? nic_.on_unit_stopped(now_) : nic_.on_pair_down(now_);
   if (connection_->possible() < connection_->queues()) queues_possible_ = connection_->possible();
   if (!was_connection_up_) choice_.pass_over(now_);
   has_connection_failed_ = true;

@@ -41,6 +41,8 @@ struct HostConfig {
   std::function<std::vector<lan::LocalAddress>()> addresses{};
   // Returns what the kernel lists for the interface, if it replies; null: it has no lists.
   std::function<std::optional<lan::AddressLists>()> lists{};
+  // The interface outlives the program, with its carrier, as in NicConfig::Settings.
+  bool keeps_carrier = false;
   // Returns the errno of sending to a unit, by its number, since it was heard last; 0: none. Null:
   // it is not known.
   std::function<int(std::size_t unit)> send_error{};
@@ -103,7 +105,10 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // A clean stop, first half: the port is no longer read, frames that were read or have arrived are
   // still delivered, then the pools of both sides are flushed [S001-16]. Continue to call step()
   // until is_drained(), for control::kStopMax at most; then call stop().
-  void begin_stop() { is_stopping_ = true; }
+  void begin_stop() {
+    is_stopping_ = true;
+    nic_.begin_stop();
+  }
   bool is_drained() const;
   // Second half, at once: closes the connection and turns the carrier off.
   void stop(base::Time now);

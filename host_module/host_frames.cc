@@ -19,7 +19,6 @@ bool Host::move_frames(base::Time now, bool tap_readable) {
   if (connection_->up()) {
     made_progress |= move_rx(now);
     made_progress |= move_tx(now, tap_readable && !is_stopping_);
-    nic_.pump(now);
   } else if (is_stopping_) {
     made_progress |= move_rx(now);
   }

@@ -30,12 +30,14 @@ NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
     : tap_(tap),
       is_additional_(settings.is_additional),
       lists_(std::move(settings.lists)),
+      keeps_carrier_(settings.keeps_carrier),
       lists_at_(lists_ ? base::Time{} : base::kNever),
       wanted_mtu_(settings.mtu) {
   sync_.offloads = tap_.offloads();
   sync_.node_name = std::move(settings.node_name);
   sync_.takes_lan_mac = settings.takes_lan_mac;
   sync_.wanted = tap_.state();
+  has_carrier_ = is_found_with_carrier_ = is_moving_ = keeps_carrier_ && sync_.wanted.link_up;
   if (!wanted_mtu_ && sync_.wanted.mtu != kMtuOfNewInterface) {
     wanted_mtu_ = sync_.wanted.mtu;
     is_mtu_adopted_ = true;
@@ -55,7 +57,19 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
 
 void NicConfig::on_pair_down(base::Time now) {
   on_move();
+  end_waiting(now);
+}
+
+// A unit that comes back and stops again without a working NIC gets no more time.
+void NicConfig::on_unit_stopped(base::Time now) {
+  if (!has_carrier_) return on_pair_down(now);
+  on_move();
+  if (!return_by_) return_by_ = now + kReturnWait;
+}
+
+void NicConfig::end_waiting(base::Time now) {
   is_moving_ = false;
+  return_by_.reset();
   lose_carrier(now);
 }
 
@@ -92,6 +106,8 @@ void NicConfig::on_tap_state(base::Time now) {
 }
 
 void NicConfig::pump(base::Time now) {
+  if (std::exchange(is_found_with_carrier_, false)) return_by_ = now + kReturnWait;
+  if (return_by_ && now >= *return_by_) end_waiting(now);
   if (pair_ == nullptr || !pair_->up()) return;
   follow(now);
   if (now >= lists_at_) read_lists(now);
@@ -145,8 +161,10 @@ void NicConfig::follow(base::Time now) {
   if (!is_follow_due_ || now < follow_at_) return;
   is_follow_due_ = false;
   follow_speed();  // first: who follows the carrier reads the speed then
-  is_moving_ = is_moving_ && !configured();
-  const bool is_carrier_news = !is_moving_ && is_carrier_wanted() != has_carrier_;
+  if (configured()) is_moving_ = false;
+  if (!is_moving_) return_by_.reset();
+  const bool is_carrier_news =
+      !is_moving_ && !leaves_carrier_ && is_carrier_wanted() != has_carrier_;
   if (is_carrier_news) apply_carrier();
   if (follow_mtu() || is_carrier_news) count_change(now);
 }
@@ -157,7 +175,7 @@ void NicConfig::count_change(base::Time now) {
 }
 
 void NicConfig::lose_carrier(base::Time now) {
-  if (!has_carrier_ || is_carrier_wanted()) return;
+  if (!has_carrier_ || is_carrier_wanted() || leaves_carrier_) return;
   apply_carrier();
   count_change(now);
 }
@@ -236,8 +254,10 @@ base::Status NicConfig::set_offloads_off(std::uint32_t off, bool is_done) {
 }
 
 base::Time NicConfig::deadline() const {
-  if (pair_ == nullptr || !pair_->up()) return base::kNever;
-  const base::Time follow_at = std::min(is_follow_due_ ? follow_at_ : base::kNever, lists_at_);
+  const base::Time return_by = return_by_.value_or(base::kNever);
+  if (pair_ == nullptr || !pair_->up()) return return_by;
+  const base::Time follow_at =
+      std::min({is_follow_due_ ? follow_at_ : base::kNever, lists_at_, return_by});
   if (slot_ != Slot::kFree) return follow_at;
   if (busy_until_ != base::Time{}) return std::min(follow_at, busy_until_);
   return std::min(follow_at, sync_.deadline());
@@ -245,7 +265,7 @@ base::Time NicConfig::deadline() const {
 
 void NicConfig::on_link_lost(base::Time now) {
   is_link_lost_ = true;
-  lose_carrier(now);
+  if (!return_by_) lose_carrier(now);
 }
 
 void NicConfig::on_link_back() {

@@ -34,8 +34,15 @@ class NicConfig {
     bool is_additional = false;
     // Returns what the kernel lists for the interface, if it replies. Null: it has no lists.
     std::function<std::optional<lan::AddressLists>()> lists{};
+    // The interface outlives the program: a carrier that it is found with stays for kReturnWait
+    // from the first pump() on, and one that it has when the program stops stays.
+    bool keeps_carrier = false;
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
+  // How long the carrier stays after the I/O unit has stopped, because one that is restarted is
+  // back after 0.2 to 0.3 s. A carrier that goes takes the neighbours of the interface along, and
+  // the kernel repeats an ARP request after one second.
+  static constexpr base::Duration kReturnWait = std::chrono::milliseconds(500);
   // After the status busy nothing is requested for this time.
   static constexpr base::Duration kBusyFor = std::chrono::milliseconds(100);
   // How often the lists of the kernel are read, which does not report that they change.
@@ -48,10 +55,16 @@ class NicConfig {
   // The same, and a connection to another unit follows at once: the carrier stays until that one
   // has reported its LAN, or has failed.
   void on_move();
-  // The fabric's link is lost for now: the carrier goes off at once, and on again by pump() when it
-  // is back. The connection stays, so no EVENT follows.
+  // The unit has ended the connection, as it does when it stops: the carrier stays for kReturnWait,
+  // or until another connection has failed.
+  void on_unit_stopped(base::Time now);
+  // The fabric's link is lost for now: the carrier goes off at once, unless it waits for a unit
+  // that has stopped, and on again by pump() when it is back. The connection stays, so no EVENT
+  // follows.
   void on_link_lost(base::Time now);
   void on_link_back();
+  // The program stops: from now on a carrier that the interface keeps is not taken off.
+  void begin_stop() { leaves_carrier_ = keeps_carrier_; }
   // The interface changed (netlink), or another one of its namespace.
   void on_tap_state(base::Time now);
   // Returns when pump() must be called at the latest.
@@ -87,8 +100,8 @@ class NicConfig {
   // RESET was carried out: all settings are sent once more. REQUIRES configured().
   void on_reset() { sync_.begin_settings(); }
 
-  // Brings the interface to the state of the LAN, if that is due. Sends the next request, if one is
-  // due and none is open.
+  // Brings the interface to the state of the LAN, if that is due, with or without a connection.
+  // Sends the next request, if one is due and none is open.
   void pump(base::Time now);
 
   // Returns whether ANNOUNCE came since the last call: the LAN is to hear where our addresses are.
@@ -143,6 +156,7 @@ class NicConfig {
   bool is_carrier_wanted() const {
     return configured() && sync_.lan_link && !is_link_lost_ && !sync_.is_held_down;
   }
+  void end_waiting(base::Time now);
   void apply_carrier();
   void lose_carrier(base::Time now);
   void count_change(base::Time now);
@@ -155,6 +169,7 @@ class NicConfig {
   NicSync sync_;
   const bool is_additional_;
   const std::function<std::optional<lan::AddressLists>()> lists_;
+  const bool keeps_carrier_;
   Slot slot_ = Slot::kFree;
   base::Time busy_until_{};
   bool is_follow_due_ = false;
@@ -167,8 +182,11 @@ class NicConfig {
   std::optional<std::uint32_t> wanted_mtu_;
   bool is_mtu_adopted_ = false;  // wanted_mtu_ was found on the interface, whoever set it
   messaging::ChannelPair* pair_ = nullptr;
-  bool is_link_lost_ = false;  // the fabric's, for now
-  bool is_moving_ = false;     // the carrier stays until the settings are acknowledged
+  bool is_link_lost_ = false;              // the fabric's, for now
+  bool is_moving_ = false;                 // the carrier stays until the settings are acknowledged
+  std::optional<base::Time> return_by_{};  // while it waits for a unit that has stopped
+  bool is_found_with_carrier_ = false;     // and has not been pumped yet
+  bool leaves_carrier_ = false;            // the program stops
   bool is_announce_due_ = false;
   std::uint64_t generation_ = 0;  // of the newest EVENT
   std::uint64_t epoch_ = 0;       // of the connection: replies of an older one are ignored

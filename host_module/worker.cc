@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/fd_store.h"
 #include "control/parse_outcome.h"
 #include "host_module/local_addresses.h"
 #include "host_module/route_check.h"
@@ -215,6 +216,8 @@ HostConfig HostWorker::host_config(std::uint32_t queues) const {
   if (options_.failback) config.failback = std::chrono::seconds(*options_.failback);
   config.takes_lan_mac = queue() == 0 && options_.mac.kind == MacChoice::Kind::kNic;
   config.mtu = options_.common.mtu;
+  config.keeps_carrier =
+      queue() == 0 && options_.is_tap() && !options_.adopts_tap && control::has_fd_store();
   config.idle_release = std::chrono::seconds(options_.idle_release);
   config.send_error = [this](std::size_t unit) {
     const Way& way = ways_[unit];
@@ -235,7 +238,8 @@ bool HostWorker::step(base::Time now) {
   const bool made_progress = host_->step(now, is_readable_);
   if (uplinks_.follows_names()) follow_names(now);
   notify_followers(now);
-  if (hooks_ != nullptr && !has_reported_carrier_ && host_->nic().has_carrier()) report_carrier();
+  if (hooks_ != nullptr && !has_reported_carrier_ && host_->nic_up() && host_->nic().has_carrier())
+    report_carrier();
   if (now >= silent_at_) {
     silent_at_ = now + kSilenceRepeat;
     warn_of_silence(now);

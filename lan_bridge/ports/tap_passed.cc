@@ -55,6 +55,7 @@ base::Result<std::vector<std::unique_ptr<TapPort>>> TapPort::open_passed(const T
   TapPort& port = *out.front();
   port.find_again();
   if (port.is_gone()) return base::Error(what + ": the TAP cannot be followed");
+  if (options.is_stored) port.carrier_wanted_ = port.link_->last_state().link_up;
   if (auto status = port.configure(options); !status) return status.error();
   open_others(out, options, queues, (tap->flags & IFF_MULTI_QUEUE) != 0);
   return out;

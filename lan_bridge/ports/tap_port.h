@@ -38,7 +38,9 @@ struct TapOptions {
   bool keeps_adopted_mac = false;  // an adopted TAP keeps its address, whatever `mac` is
   std::uint32_t gso_max = 0;       // longest super-frame of the stack, in IP bytes; 0: as it is
   std::uint32_t offloads = kOffloadsAll;  // no others, whatever the kernel supports
-  bool has_carrier = true;                // at the start; set_carrier() changes it
+  // At the start, but for a TAP whose descriptor a service manager has kept: that has the carrier
+  // that it is found with. set_carrier() changes it.
+  bool has_carrier = true;
   bool adopts = false;        // the TAP is there, whoever made it: no alias is asked or set
   int fd = -1;                // the TAP's descriptor, which the port takes; -1: none
   bool is_stored = false;     // a service manager keeps its descriptor too, or will soon

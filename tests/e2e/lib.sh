@@ -246,6 +246,11 @@ ask_often() {
   in_ns "$1" sh -c 'cd "/proc/sys/net/ipv4/neigh/$0" && echo 100 >retrans_time_ms && echo 30 | tee mcast_solicit >ucast_solicit' "$2"
 }
 
+# ask_as_usual NS IF: with the timer of the kernel, as a user has it.
+ask_as_usual() {
+  in_ns "$1" sh -c 'cd "/proc/sys/net/ipv4/neigh/$0" && echo 1000 >retrans_time_ms && echo 3 | tee mcast_solicit >ucast_solicit' "$2"
+}
+
 # nic0 up, with its address and its carrier.
 nic_up() {
   wait_up host

@@ -170,6 +170,8 @@ check_kept() {
   restarted_service USR1 "$(pgrep -P "${pid_of[service]}")"
   restarted_service KILL "$(pgrep -P "${pid_of[service]}")"
   ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
+  ask_as_usual "$ns_host" nic0
+  gaps_within "restarts by the service manager" 500 2000 restart_under_pings
   stop service TERM || fail "not a clean stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left after a stop"
   sed -i 's/^#keep-tap = true$/keep-tap = true/' "$work/nic0.toml"
@@ -204,6 +206,16 @@ restart_service() {
   ready=$(grep -c '^ready$' "$work/service.log")
   if [ "$1" = KILL ]; then kill -KILL "$2"; else kill -USR1 "${pid_of[service]}"; fi
   wait_until 5 is_ready_times $((ready + 1)) || fail "the service is not ready again"
+}
+
+# Its carrier stays, and its neighbours with it.
+restart_under_pings() {
+  local losses
+  losses=$(in_ns "$ns_host" cat /sys/class/net/nic0/carrier_down_count)
+  pings_begin
+  restart_service USR1
+  pings_end "a restart by the service manager"
+  equal "losses of the carrier" "$(in_ns "$ns_host" cat /sys/class/net/nic0/carrier_down_count)" "$losses"
 }
 
 # The interface is the same one, and was there all the time.

@@ -118,6 +118,75 @@ TEST_F(NicFollowTest, the_carrier_stays_while_the_host_moves_to_another_unit) {
   EXPECT_FALSE(tap_.carrier) << "the other unit does not take the host";
 }
 
+TEST_F(NicFollowTest, the_carrier_stays_while_a_unit_restarts) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t carriers = tap_.carrier_calls;
+  nic_.on_unit_stopped(harness_.clock.now());
+  nic_.on_link_lost(harness_.clock.now());
+  EXPECT_EQ(nic_.deadline(), harness_.clock.now() + NicConfig::kReturnWait);
+  run_pumped(NicConfig::kReturnWait - 100ms);
+  nic_.on_link_back();
+  configure();
+  run_pumped(1s);
+  EXPECT_TRUE(tap_.carrier);
+  EXPECT_EQ(tap_.carrier_calls, carriers);
+}
+
+TEST_F(NicFollowTest, the_carrier_goes_when_a_unit_that_stopped_does_not_return) {
+  configure();
+  run_pumped(1s);
+  nic_.on_unit_stopped(harness_.clock.now());
+  nic_.on_link_lost(harness_.clock.now());
+  run_pumped(NicConfig::kReturnWait - 1ms);
+  EXPECT_TRUE(tap_.carrier);
+  run_pumped(1ms);
+  EXPECT_FALSE(tap_.carrier);
+  EXPECT_EQ(nic_.deadline(), base::kNever);
+}
+
+// As a service manager keeps it from one process to the next.
+TEST_F(NicFollowTest, B_13_the_carrier_of_an_interface_that_outlives_the_program_stays) {
+  tap_.mutable_state().link_up = true;
+  tap_.carrier = true;
+  NicConfig next(tap_, {.node_name = "host", .keeps_carrier = true});
+  next.pump(harness_.clock.now());
+  EXPECT_EQ(next.deadline(), harness_.clock.now() + NicConfig::kReturnWait);
+  run_pumped(next, NicConfig::kReturnWait - 100ms);
+  configure(next);
+  run_pumped(next, 1s);
+  next.begin_stop();
+  next.on_pair_down(harness_.clock.now());
+  next.on_link_lost(harness_.clock.now());
+  run_pumped(next, 2 * NicConfig::kReturnWait);
+  EXPECT_TRUE(tap_.carrier);
+  EXPECT_EQ(tap_.carrier_calls, 0U);
+}
+
+TEST_F(NicFollowTest, B_13_the_carrier_that_an_interface_was_left_with_goes_without_a_unit) {
+  tap_.mutable_state().link_up = true;
+  tap_.carrier = true;
+  NicConfig next(tap_, {.node_name = "host", .keeps_carrier = true});
+  run_pumped(next, NicConfig::kReturnWait - 1ms);
+  EXPECT_TRUE(tap_.carrier);
+  run_pumped(next, 2ms);
+  EXPECT_FALSE(tap_.carrier);
+}
+
+// A unit that comes back without a working NIC, and stops again, gets no more time by that.
+TEST_F(NicFollowTest, a_unit_that_stops_all_the_time_does_not_keep_the_carrier) {
+  configure();
+  run_pumped(1s);
+  refuses_init_ = true;
+  for (base::Duration span{}; span < 2 * NicConfig::kReturnWait; span += 100ms) {
+    nic_.on_unit_stopped(harness_.clock.now());
+    if (!harness_.connect()) FAIL() << "no connection";
+    nic_.on_pair_up(*harness_.host().pair, harness_.clock.now());
+    run_pumped(100ms);
+  }
+  EXPECT_FALSE(tap_.carrier);
+}
+
 TEST_F(NicFollowTest, M_20_an_mtu_below_576_is_ignored_and_one_below_1280_is_logged) {
   configure();
   ::testing::internal::CaptureStderr();
