@@ -9,7 +9,6 @@ namespace splitnic::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using fabric::SmpTable;
 using State = PlayedPort::State;
 
 constexpr base::Duration kSweepEvery = 500ms;
@@ -88,6 +87,7 @@ std::vector<base::Time> sweeps_at(Subnet& s) {
     if (is_to(one, "east") && one.is_first()) first.emplace(one.smp.smp.transaction, one.when);
   }
   std::vector<base::Time> at;
+  at.reserve(first.size());
   for (const auto& [transaction, when] : first) at.push_back(when);
   std::ranges::sort(at);
   return at;
@@ -102,6 +102,7 @@ void add_spacing(SubnetGroup& group) {
     const auto at = sweeps_at(s);
     if (!s.expect(at.size() >= 3, "three sweeps within 3 s")) return;
     std::vector<base::Duration> gaps;
+    gaps.reserve(at.size());
     for (std::size_t i = 1; i < at.size(); ++i) gaps.push_back(at[i] - at[i - 1]);
     std::ranges::sort(gaps);
     const base::Duration median = gaps[gaps.size() / 2];
