@@ -26,7 +26,7 @@ std::string manager_topology(const std::vector<session::PublicKey>& keys) {
   add_switch("east", kEastLid, key_line(keys, kEastPort - 1));
   add_switch("west", kWestLid, key_line(keys, kWestPort - 1));
   add_switch("far", kFarSwitchLid, {});
-  add_node("near_node", kNearNodeLid, fmt::format("{}:{}", kManagerName, kNodePort),
+  add_node(kNearNodeName, kNearNodeLid, fmt::format("{}:{}", kManagerName, kNodePort),
            key_line(keys, kNodePort - 1));
   add_node("east_node", kEastNodeLid, "east:4", {});
   add_node("west_node", kWestNodeLid, "west:4", {});
@@ -43,7 +43,7 @@ ManagerSuite::ManagerSuite(std::span<Line* const> lines, const SuiteConfig& conf
 PortsSuite::Place ManagerSuite::place_at(std::size_t port) const {
   if (port == kEastPort) return {"east", kEastLid};
   if (port == kWestPort) return {"west", kWestLid};
-  return {"near_node"};
+  return {std::string(kNearNodeName)};
 }
 
 // A switch that replies to INIT at its ports: whether it manages is for the cases to find. At a

@@ -6,7 +6,6 @@ namespace splitnic::conformance {
 namespace {
 
 constexpr std::size_t kCellsKept = 8192;  // more are a flood
-constexpr fabric::Qpn kSubnetQpn{2};      // P-SUBN-1
 
 }  // namespace
 
@@ -43,7 +42,7 @@ ByteVector Node::cell_to(fabric::Lid to, std::size_t payload_bytes, unsigned num
 bool Node::takes_whole(const fabric::FlitHeader& flit, base::Bytes cell) {
   if (cell.size() < fabric::kCellBytesMin) return false;
   const auto header = fabric::MacHeader::parse(cell.data());
-  if (on_smp_ && header.op == fabric::Op::kMgmt && header.dqpn == kSubnetQpn) {
+  if (on_smp_ && header.op == fabric::Op::kMgmt && header.dqpn == fabric::kSubnetQpn) {
     return take_smp(flit, cell);
   }
   const bool is_of_switch = header.op == fabric::Op::kMgmt && header.slid == target_lid();
@@ -52,15 +51,16 @@ bool Node::takes_whole(const fabric::FlitHeader& flit, base::Bytes cell) {
   return true;
 }
 
-// [P-SUBN-1]
+// The link of the target may be up while READY is on its way: then the manager repeats. [P-SUBN-1]
 bool Node::take_smp(const fabric::FlitHeader& flit, base::Bytes cell) {
+  if (!is_linked()) return true;
   fabric::CellView view;
   const fabric::CellError error = fabric::parse_cell(cell, view);
   const fabric::MacHeader& h = view.header;
   const bool is_right =
       rule(error == fabric::CellError::kNone, "SMPs in cells that are valid") &&
       rule(h.slid == target_lid() && h.dlid == lid(), "SMPs with the LIDs of both switches") &&
-      rule(h.sqpn == kSubnetQpn && h.service == fabric::Service::kMgmt, "SMPs from QP 2") &&
+      rule(h.sqpn == fabric::kSubnetQpn && h.service == fabric::Service::kMgmt, "SMPs from QP 2") &&
       rule(h.psn == fabric::Psn() && h.lcn == fabric::Lcn() && h.csn == 0,
            "SMPs with PSN, LCN and CSN 0") &&
       rule(flit.vl == fabric::kMgmtLane, "SMPs on lane 15");
@@ -75,7 +75,7 @@ fabric::CellHead Node::smp_head() const {
   head.header.service = fabric::Service::kMgmt;
   head.header.dlid = target_lid();
   head.header.slid = lid();
-  head.header.dqpn = head.header.sqpn = kSubnetQpn;
+  head.header.dqpn = head.header.sqpn = fabric::kSubnetQpn;
   return head;
 }
 

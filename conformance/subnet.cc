@@ -162,7 +162,7 @@ void Subnet::deliver(PlayedSwitch& to, std::uint8_t in_port, Smp smp) {
     return send_by(to, next, smp);
   }
   if (smp.method == SmpMethod::kGet || smp.method == SmpMethod::kSet) return take_request(to, smp);
-  if (taken_.size() < kAskedMax) taken_.emplace_back(smp);
+  if (taken_.size() < kAskedMax) taken_.push_back({to.name, OwnedSmp(smp)});
 }
 
 void Subnet::send_by(PlayedSwitch& from, std::uint8_t port, const Smp& smp) {
@@ -243,13 +243,11 @@ OwnedSmp Subnet::request(SmpMethod method, SmpAttribute attribute, fabric::Manag
 std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected) {
   request.smp.transaction = ends_.front()->random().next();
   send("east", request);
-  const auto is_reply = [&](const OwnedSmp& one) {
-    return one.smp.method == SmpMethod::kReply && one.smp.transaction == request.smp.transaction;
-  };
+  const auto is_reply = [&](const Taken& one) { return one.is_reply_to(request.smp.transaction); };
   const bool has_come = await(expected, [&] { return std::ranges::any_of(taken_, is_reply); });
   if (!has_come) return std::nullopt;
   const auto at = std::ranges::find_if(taken_, is_reply);
-  OwnedSmp reply = *at;
+  OwnedSmp reply = at->smp;
   taken_.erase(at);
   has_managed_ |= request.smp.attribute == SmpAttribute::kManager &&
                   reply.smp.status == fabric::SmpStatus::kDone;

@@ -21,6 +21,7 @@ namespace splitnic::conformance {
 
 inline constexpr std::size_t kEastPort = 1, kWestPort = 2, kNodePort = 3;
 inline constexpr std::string_view kManagerName = "manager";
+inline constexpr std::string_view kNearNodeName = "near_node";
 inline constexpr fabric::Lid kManagerLid{5};
 inline constexpr fabric::Lid kEastLid{2}, kWestLid{3}, kFarSwitchLid{9};
 inline constexpr fabric::Lid kNearNodeLid{10}, kEastNodeLid{12}, kWestNodeLid{13};
@@ -41,6 +42,17 @@ struct Asked {
   bool sets_table() const { return is(fabric::SmpMethod::kSet, fabric::SmpAttribute::kTable); }
   bool is_stage(fabric::SmpTable::Stage stage) const {
     return sets_table() && smp.table().stage == stage;
+  }
+};
+
+// A reply to the suite, or TRAP, that has come to a switch of the suite.
+struct Taken {
+  std::string at{};  // the switch
+  OwnedSmp smp{};
+
+  bool is_trap() const { return smp.smp.method == fabric::SmpMethod::kTrap; }
+  bool is_reply_to(std::uint64_t transaction) const {
+    return smp.smp.method == fabric::SmpMethod::kReply && smp.smp.transaction == transaction;
   }
 };
 
@@ -91,8 +103,8 @@ class Subnet {
                           fabric::ManagerId manager);
   // Sends it with a fresh transaction from east. The reply.
   std::optional<OwnedSmp> ask(OwnedSmp request, std::string_view expected);
-  // All that came to a switch of the suite and is no request: replies to the suite, and TRAP.
-  const std::vector<OwnedSmp>& taken() const { return taken_; }
+  // All that came to a switch of the suite and is no request.
+  const std::vector<Taken>& taken() const { return taken_; }
   void forget_taken() { taken_.clear(); }
   // TRAP of a switch that obeys.
   void send_trap(const std::string& from);
@@ -124,7 +136,7 @@ class Subnet {
   std::vector<Node*> ends_;
   std::map<std::string, PlayedSwitch> switches_;
   std::vector<Asked> asked_;
-  std::vector<OwnedSmp> taken_;
+  std::vector<Taken> taken_;
   std::optional<fabric::ManagerId> manager_;
   bool has_managed_ = false;
   // Before, a switch may get what the manager had to send to the subnet of the case before.

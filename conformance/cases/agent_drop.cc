@@ -30,7 +30,7 @@ void expect_dropped(Subnet& s) {
   if (!reply) return;
   s.listen(10ms);
   const bool is_replied = std::ranges::any_of(
-      s.taken(), [](const OwnedSmp& one) { return one.smp.transaction == kDropped; });
+      s.taken(), [](const Taken& one) { return one.smp.smp.transaction == kDropped; });
   s.expect(!is_replied, "no reply to what is dropped");
   s.expect(s.find([](const Asked& one) { return one.smp.smp.transaction == kDropped; }) == nullptr,
            "nothing at another cable");
@@ -180,8 +180,8 @@ void add_fields(SubnetGroup& group) {
     smp.at(7) = std::byte{0x7F};  // the other bit is C
     s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
     s.await("a reply", [&] {
-      return std::ranges::any_of(
-          s.taken(), [](const OwnedSmp& one) { return one.smp.transaction == kDropped; });
+      return std::ranges::any_of(s.taken(),
+                                 [](const Taken& one) { return one.is_reply_to(kDropped); });
     });
   });
   group.add("transaction", "P-SUBN-1", "REPLY repeats the transaction, whatever it is.",
@@ -195,9 +195,8 @@ void add_fields(SubnetGroup& group) {
                 s.forget_taken();
                 s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), smp);
                 s.await("a reply with the transaction", [&] {
-                  return std::ranges::any_of(s.taken(), [number](const OwnedSmp& one) {
-                    return one.smp.method == SmpMethod::kReply && one.smp.transaction == number;
-                  });
+                  return std::ranges::any_of(
+                      s.taken(), [number](const Taken& one) { return one.is_reply_to(number); });
                 });
               }
             });

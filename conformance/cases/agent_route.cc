@@ -94,6 +94,20 @@ void add_node(SubnetGroup& group) {
   });
 }
 
+// The reply comes to this switch and to no other one, by the way that its request took: the ports
+// by which it came in, so those of the request in reverse.
+void await_reply(Subnet& s, std::uint64_t transaction, std::string_view at,
+                 const std::vector<std::uint8_t>& route) {
+  const auto is_reply = [&](const Taken& one) { return one.is_reply_to(transaction); };
+  const auto has_come = [&] { return std::ranges::any_of(s.taken(), is_reply); };
+  if (!s.await("a reply at " + std::string(at), has_come)) return;
+  const Taken& reply = *std::ranges::find_if(s.taken(), is_reply);
+  s.expect(reply.at == at, "the reply at the switch that asked");
+  s.expect(
+      std::ranges::equal(reply.smp.smp.route.used(), route) && reply.smp.smp.hop == route.size(),
+      "a reply whose route is that of its request");
+}
+
 // A neighbour of the target, and the port of the target that leads there.
 struct Neighbour {
   std::string name;
@@ -122,11 +136,7 @@ void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& fr
               s.expect(smp.hop == 2, "one hop more");
               s.expect(smp.route.ports[0] == from.port, "the port that it came in by");
               s.expect(smp.manager == get.smp.manager, "the rest as it was");
-              s.await("its reply", [&] {
-                return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
-                  return one.smp.transaction == 815 && one.smp.method == SmpMethod::kReply;
-                });
-              });
+              await_reply(s, 815, from.name, {static_cast<std::uint8_t>(to.port), 1});
             });
 }
 
@@ -149,11 +159,7 @@ void add_routes(SubnetGroup& group) {
         get.smp.route.ports[0] = 1;
         get.smp.route.ports[1] = 1;
         s.send("far", get);
-        s.await("the reply at the far switch", [&] {
-          return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
-            return one.smp.transaction == 4711 && one.smp.route.hops == 2 && one.smp.hop == 2;
-          });
-        });
+        await_reply(s, 4711, "far", {1, 1});
       });
   add_passed(group, "passes_on", {"east", kEastPort, kEastLid}, {"west", kWestPort, kWestLid});
   add_passed(group, "passes_on_to_east", {"west", kWestPort, kWestLid},
@@ -164,12 +170,7 @@ void add_routes(SubnetGroup& group) {
               OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, {kWestLid, 0});
               get.smp.transaction = 818;
               s.send("west", get);
-              s.await("the reply at the cable of west", [&] {
-                return std::ranges::any_of(s.taken(), [](const OwnedSmp& one) {
-                  return one.smp.transaction == 818 && one.smp.method == SmpMethod::kReply &&
-                         one.smp.route.hops == 1 && one.smp.route.ports[0] == 1;
-                });
-              });
+              await_reply(s, 818, "west", {1});
             });
 }
 
@@ -204,7 +205,7 @@ void add_long_routes(SubnetGroup& group) {
 }
 
 void add_traps(SubnetGroup& group) {
-  const auto is_trap = [](const OwnedSmp& one) { return one.smp.method == SmpMethod::kTrap; };
+  const auto is_trap = &Taken::is_trap;
   group
       .add("trap", "P-SUBN-10", "A link of a cable that goes down causes TRAP, with the changes.",
            [is_trap](Subnet& s) {
@@ -214,7 +215,9 @@ void add_traps(SubnetGroup& group) {
              s.forget_taken();
              drop_west(s);
              if (!s.await("TRAP", [&] { return std::ranges::any_of(s.taken(), is_trap); })) return;
-             const fabric::Smp& trap = std::ranges::find_if(s.taken(), is_trap)->smp;
+             const Taken& taken = *std::ranges::find_if(s.taken(), is_trap);
+             const fabric::Smp& trap = taken.smp.smp;
+             s.expect(taken.at == "east", "TRAP by the way back of SET MANAGER");
              s.expect(trap.transaction == before->changes + 1U, "the changes as its transaction");
              s.expect(trap.manager == better_than_target(s), "the manager that it obeys");
            })

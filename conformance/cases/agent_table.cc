@@ -212,19 +212,31 @@ ByteVector cell_from_west(Subnet& s) {
   return Node::cell_with(head, 64, 7);
 }
 
-// A cell for the far node does not leave over the west cable, and one from there does not come in:
-// the node gets one from east that was sent after it.
+ByteVector cell_from_east(Subnet& s, Lid to, unsigned number) {
+  fabric::CellHead head = s.end(kEastPort).head_to(to);
+  head.header.slid = kEastNodeLid;
+  return Node::cell_with(head, 64, number);
+}
+
+// A cell for the far node does not leave over the west cable, whether it is of the near node or of
+// the other cable, and one from there does not come in: the node gets one from east that was sent
+// after it. The switch itself is not asked there either.
 void expect_held(Subnet& s) {
+  Node& west = s.end(kWestPort);
   s.node().forget_cells();
   s.node().send_cell(s.node().cell_to(kFarNodeLid, 64, 6));
-  s.end(kWestPort).send_cell(cell_from_west(s));
+  s.end(kEastPort).send_cell(cell_from_east(s, kFarNodeLid, 9));
+  west.send_cell(cell_from_west(s));
+  const fabric::Mgmt resolve = west.question(fabric::MgmtKind::kResolve, kNearNodeName);
+  west.send(resolve);
   s.listen(20ms);
-  fabric::CellHead head = s.end(kEastPort).head_to(kNearNodeLid);
-  head.header.slid = kEastNodeLid;
-  const ByteVector fence = Node::cell_with(head, 64, 8);
+  const ByteVector fence = cell_from_east(s, kNearNodeLid, 8);
   s.end(kEastPort).send_cell(fence);
   s.node().expect_cell(fence, "a cell from the other cable, and none from a cable that is held");
-  s.expect(s.end(kWestPort).cells() == 0, "no cell at a cable that is held");
+  s.listen(20ms);
+  s.expect(s.node().cells() == 0, "nothing behind the cell from the other cable");
+  s.expect(west.cells() == 0, "no cell at a cable that is held");
+  s.expect(west.waiting(EventKind::kMgmt) == 0, "no reply of the switch at a cable that is held");
 }
 
 void add_held(SubnetGroup& group) {
@@ -248,6 +260,11 @@ void add_held(SubnetGroup& group) {
               const ByteVector cell = cell_from_west(s);
               s.end(kWestPort).send_cell(cell);
               s.node().expect_cell(cell, "a cell from the cable, which is not held any more");
+              const ByteVector transit = cell_from_east(s, kFarNodeLid, 10);
+              s.end(kEastPort).send_cell(transit);
+              s.end(kWestPort).expect_cell(transit, "a cell from one cable at the other one");
+              s.end(kWestPort).ask(fabric::MgmtKind::kResolve, kNearNodeName,
+                                   "a reply of the switch itself at the cable");
             });
   group.add("held_after_clear", "P-SUBN-9", "Stage clear does not end it that a cable is held.",
             [](Subnet& s) {

@@ -179,22 +179,31 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
   });
 }
 
-// A good cell without SOF is none, and one behind half a cell of its lane is taken.
+// A good cell is dropped when none of its flits has this bit. Behind it comes another one.
+void add_cell_without(SharedGroup& group, const std::string& name, const std::string& description,
+                      std::uint8_t bit) {
+  group.add(name, "P-LINK-31", description, [bit](End& h) {
+    if (!attach_quiet(h)) return;
+    const auto context = h.next_context();
+    const ByteVector cell = next_echo(h, context);
+    for (const LaneFlit& flit : h.lanes().cut(h.lanes().lane_of(cell), cell)) {
+      h.send_datagram(changed(h, flit, [bit](FlitHeader& header) {
+        header.ctl &= static_cast<std::uint8_t>(~unsigned{bit});
+      }));
+    }
+    if (!h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }), "an acknowledgement"))
+      return;
+    expect_missing(h, cell, context);
+  });
+}
+
+// A good cell without SOF or EOF is none, and one behind half a cell of its lane is taken.
 void add_cells(SharedGroup& group) {
-  group.add(
-      "without_first", "P-LINK-31", "A cell whose first flit has no SOF is dropped.", [](End& h) {
-        if (!attach_quiet(h)) return;
-        const auto context = h.next_context();
-        const ByteVector cell = next_echo(h, context);
-        for (const LaneFlit& flit : h.lanes().cut(h.lanes().lane_of(cell), cell)) {
-          h.send_datagram(changed(h, flit, [](FlitHeader& header) {
-            header.ctl &= static_cast<std::uint8_t>(~fabric::kFlitSof);
-          }));
-        }
-        if (!h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }), "an acknowledgement"))
-          return;
-        expect_missing(h, cell, context);
-      });
+  add_cell_without(group, "without_first", "A cell whose first flit has no SOF is dropped.",
+                   fabric::kFlitSof);
+  add_cell_without(group, "without_last",
+                   "A whole cell whose last flit has no EOF is dropped when the next one begins.",
+                   fabric::kFlitEof);
   group.add("behind_half_a_cell", "P-LINK-31",
             "A cell that begins before the end of another one is taken.", [](End& h) {
               if (!attach_quiet(h)) return;

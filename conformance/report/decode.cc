@@ -10,6 +10,7 @@
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/mgmt.h"
 #include "fabric_emul/wire/pretty.h"
+#include "fabric_emul/wire/smp.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/cfg_util.h"
@@ -87,6 +88,32 @@ bool add_part(const fabric::FlitView& flit, Decoded& out) {
   return true;
 }
 
+void add_flit(const fabric::FlitView& flit, Decoded& out);
+
+std::string smp_label(base::Bytes payload) {
+  fabric::Smp smp;
+  if (fabric::parse_smp(payload, smp) != fabric::SmpError::kNone) return "an SMP that is not valid";
+  return fmt::format("{} {}{}", name(smp.method), name(smp.attribute),
+                     smp.method == fabric::SmpMethod::kReply ? fmt::format(" {}", name(smp.status))
+                                                             : std::string());
+}
+
+// On a path MGMT carries what has no cell.
+std::string management_label(const fabric::CellView& cell) {
+  if (cell.header.dqpn == fabric::kSubnetQpn) return smp_label(cell.payload);
+  fabric::Mgmt mgmt;
+  if (fabric::parse_mgmt(cell.payload, mgmt) == fabric::MgmtError::kNone)
+    return std::string(name(mgmt.kind));
+  fabric::FlitView flit;
+  if (cell.header.dqpn != fabric::kPathQpn ||
+      fabric::parse_flit(cell.payload, flit) != fabric::FlitError::kNone) {
+    return "MGMT that is not valid";
+  }
+  Decoded of_path;
+  add_flit(flit, of_path);
+  return "path: " + of_path.label;
+}
+
 void add_cell(const fabric::FlitView& flit, Decoded& out) {
   if (add_part(flit, out)) return;
   fabric::CellView cell;
@@ -97,12 +124,7 @@ void add_cell(const fabric::FlitView& flit, Decoded& out) {
     return;
   }
   out.label = fmt::format("{} PSN {}", name(cell.header.op), cell.header.psn.value);
-  if (cell.header.op == fabric::Op::kMgmt) {
-    fabric::Mgmt mgmt;
-    out.label = fabric::parse_mgmt(cell.payload, mgmt) == fabric::MgmtError::kNone
-                    ? std::string(name(mgmt.kind))
-                    : "MGMT that is not valid";
-  }
+  if (cell.header.op == fabric::Op::kMgmt) out.label = management_label(cell);
   if (cell.header.op == fabric::Op::kSend && cell.header.csn == 0) add_message(cell.payload, out);
 }
 

@@ -15,10 +15,6 @@
 
 namespace splitnic::fabric {
 
-inline constexpr Qpn kPathQpn{0};
-inline constexpr Qpn kSwitchQpn{1};
-inline constexpr Qpn kSubnetQpn{2};
-
 // The head of a received cell that a port or switch looks at before anybody else does.
 // Returns nothing if the cell has no version that we know.
 std::optional<MacHeader> header_of(base::Bytes cell);

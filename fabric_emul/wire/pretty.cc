@@ -7,6 +7,7 @@
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/smp.h"
 
 namespace splitnic::fabric {
 
@@ -59,6 +60,46 @@ std::string mgmt_text(base::Bytes payload) {
   return text;
 }
 
+std::string body_text(const Smp& smp) {
+  SmpNode node;
+  SmpTable table;
+  if (smp.attribute == SmpAttribute::kNode && parse_smp_node(smp.body, node) == SmpError::kNone) {
+    std::string text = fmt::format(" [{} lid {} changes {} check {:08x} ports", node.name,
+                                   node.lid.value, node.changes, node.check);
+    for (const SmpNode::PortInfo& port : node.used_ports()) {
+      text += fmt::format(" {}:{}:{}", port.number, name(port.state), port.lid.value);
+    }
+    return text + "]";
+  }
+  if (smp.attribute != SmpAttribute::kTable || parse_smp_table(smp.body, table) != SmpError::kNone)
+    return {};
+  return fmt::format(" [block {} stage {} parts {} changes {} check {:08x} ports {}]", table.block,
+                     name(table.stage), table.parts, table.changes, table.check,
+                     table.ports.size());
+}
+
+std::string smp_text(base::Bytes payload) {
+  Smp smp;
+  const SmpError error = parse_smp(payload, smp);
+  if (error != SmpError::kNone) return fmt::format(" bad smp: {}", name(error));
+  std::string text =
+      fmt::format(" {} {} {} manager {} priority {} transaction {:016x} hop {} of {} route",
+                  name(smp.method), name(smp.attribute), name(smp.status), smp.manager.lid.value,
+                  smp.manager.priority, smp.transaction, smp.hop, smp.route.hops);
+  for (const std::uint8_t port : smp.route.used()) text += fmt::format(" {}", port);
+  if (smp.is_cut_off) text += " cut off";
+  return text + body_text(smp);
+}
+
+// MGMT, an SMP, or what goes along a path.
+std::string management_text(const CellView& cell) {
+  if (cell.header.dqpn == kSubnetQpn) return smp_text(cell.payload);
+  FlitView flit;
+  const bool is_path =
+      cell.header.dqpn == kPathQpn && parse_flit(cell.payload, flit) == FlitError::kNone;
+  return is_path ? " path " + dump_flit(cell.payload) : mgmt_text(cell.payload);
+}
+
 }  // namespace
 
 std::string dump_cell(base::Bytes cell, bool crc_head_only) {
@@ -82,7 +123,7 @@ std::string dump_cell(base::Bytes cell, bool crc_head_only) {
   if (view.dereg) text += fmt::format(" dereg {:08x}", *view.dereg);
   if (view.packet_crc) text += fmt::format(" packet_crc {:08x}", *view.packet_crc);
   if (AckExt ack; parse_ack(view, ack)) text += ack_text(ack);
-  if (h.op == Op::kMgmt) text += mgmt_text(view.payload);
+  if (h.op == Op::kMgmt) text += management_text(view);
   return text;
 }
 

@@ -92,6 +92,32 @@ SmpError check_body(const Smp& smp) {
 
 }  // namespace
 
+std::string_view name(SmpMethod method) {
+  switch (method) {
+    case SmpMethod::kGet:
+      return "GET";
+    case SmpMethod::kSet:
+      return "SET";
+    case SmpMethod::kReply:
+      return "REPLY";
+    case SmpMethod::kTrap:
+      return "TRAP";
+  }
+  return "unknown";
+}
+
+std::string_view name(SmpAttribute attribute) {
+  switch (attribute) {
+    case SmpAttribute::kNode:
+      return "NODE";
+    case SmpAttribute::kTable:
+      return "TABLE";
+    case SmpAttribute::kManager:
+      return "MANAGER";
+  }
+  return "unknown";
+}
+
 std::string_view name(SmpStatus status) {
   switch (status) {
     case SmpStatus::kDone:
@@ -102,6 +128,30 @@ std::string_view name(SmpStatus status) {
       return "stale";
     case SmpStatus::kBad:
       return "bad";
+  }
+  return "unknown";
+}
+
+std::string_view name(SmpNode::PortState state) {
+  switch (state) {
+    case SmpNode::PortState::kDown:
+      return "down";
+    case SmpNode::PortState::kUp:
+      return "up";
+    case SmpNode::PortState::kHeld:
+      return "held";
+  }
+  return "unknown";
+}
+
+std::string_view name(SmpTable::Stage stage) {
+  switch (stage) {
+    case SmpTable::Stage::kNone:
+      return "none";
+    case SmpTable::Stage::kClear:
+      return "clear";
+    case SmpTable::Stage::kSet:
+      return "set";
   }
   return "unknown";
 }

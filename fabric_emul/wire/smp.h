@@ -20,6 +20,8 @@ namespace splitnic::fabric {
 
 enum class SmpMethod : std::uint8_t { kGet = 1, kSet = 2, kReply = 3, kTrap = 4 };
 enum class SmpAttribute : std::uint8_t { kNode = 1, kTable = 2, kManager = 3 };
+std::string_view name(SmpMethod method);
+std::string_view name(SmpAttribute attribute);
 enum class SmpStatus : std::uint8_t {
   kDone = 0,
   kRefused = 1,  // the switch has another manager
@@ -115,6 +117,7 @@ struct SmpNode {
   std::size_t bytes() const { return kSmpNodeBytes + name.size() + port_count * kSmpPortBytes; }
   friend bool operator==(const SmpNode&, const SmpNode&) = default;
 };
+std::string_view name(SmpNode::PortState state);
 // Writes node.bytes() bytes. REQUIRES room, a node name and at most kSmpPortsMax ports.
 std::size_t emit_smp_node(base::MutableBytes out, const SmpNode& node);
 SmpError parse_smp_node(base::Bytes in, SmpNode& out);  // kBody, or kNone
@@ -132,6 +135,7 @@ struct SmpTable {
 
   std::size_t bytes() const { return kSmpTableBytes + ports.size(); }
 };
+std::string_view name(SmpTable::Stage stage);
 // Writes table.bytes() bytes. REQUIRES room.
 std::size_t emit_smp_table(base::MutableBytes out, const SmpTable& table);
 SmpError parse_smp_table(base::Bytes in, SmpTable& out);  // kBody, or kNone

@@ -1,5 +1,6 @@
 // Wrong agents, by the SMPs and cells at the cables of a switch. What an agent does not check the
 // relay at its port repairs on the way in.
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -86,6 +87,29 @@ void add_agent_checks(std::vector<Fault>& all) {
                  }});
 }
 
+// Replies of the target itself, which do not leave by their port.
+using Kept = std::deque<RelayBytes>;
+Rule keep_replies(const std::shared_ptr<Kept>& kept) {
+  return smp_rule(To::kSuite, [kept](OwnedSmp& one) {
+    if (!is_reply(one) || one.smp.hop != 1) return true;
+    kept->push_back(one.bytes());
+    return false;
+  });
+}
+
+// They leave by this port, behind its next SMP.
+Rule send_kept(const std::shared_ptr<Kept>& kept) {
+  return flit_rule(To::kSuite,
+                   [kept](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
+                     const auto mac = fabric::MacHeader::parse(cell.data());
+                     if (kept->empty() || mac.op != fabric::Op::kMgmt || mac.dqpn != kSubnetQpn)
+                       return true;
+                     behind = flit_of(header, cell_of(mac, kept->front()));
+                     kept->pop_front();
+                     return true;
+                   });
+}
+
 void add_agent_replies(std::vector<Fault>& all) {
   const To out = To::kSuite;
   const auto of_status = [&](const std::string& name, const std::string& what,
@@ -162,10 +186,9 @@ void add_agent_replies(std::vector<Fault>& all) {
                  .what = "REPLY leaves by port 1, whatever its request came in by",
                  .noticed_by = "agent.replies_to_west",
                  .role = Role::kSubnet,
-                 .at_port = [](std::size_t port) {
-                   return smp_rule(To::kSuite, [port](OwnedSmp& one) {
-                     return port == kEastPort || !is_reply(one) || one.smp.route.hops != 1;
-                   });
+                 .at_port = [kept = std::make_shared<Kept>()](std::size_t port) {
+                   if (port == kEastPort) kept->clear();
+                   return port == kEastPort ? send_kept(kept) : keep_replies(kept);
                  }});
   passed("agent_keeps_the_hop", "an SMP that is passed on has the hop of before",
          [](OwnedSmp& one) {

@@ -1,6 +1,7 @@
 // Wrong I/O units of the full profile. A relay has the flits of one link, so it remembers what both
 // sides have stated; what is behind a flit that it drops is lost too, until it comes once more.
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -238,7 +239,22 @@ Rule first_rule(std::function<std::uint8_t(std::uint8_t ctl, bool is_in_cell)> c
   });
 }
 
+// What the target gets of a lane ends where it is a whole cell.
+Rule whole_cell_rule() {
+  const auto begun = std::make_shared<std::map<unsigned, RelayBytes>>();
+  return flit_rule(To::kTarget, [begun](FlitHeader& header, RelayBytes& payload, RelayBytes&) {
+    RelayBytes& cell = (*begun)[header.vl];
+    if ((header.ctl & fabric::kFlitSof) != 0) cell.clear();
+    cell.insert(cell.end(), payload.begin(), payload.end());
+    fabric::CellView view;
+    if (fabric::parse_cell(cell, view) == fabric::CellError::kNone) header.ctl |= fabric::kFlitEof;
+    return true;
+  });
+}
+
 void add_cells(std::vector<Fault>& all) {
+  all.push_back(
+      of_lanes("any_last", "a whole cell without EOF is taken", "without_last", whole_cell_rule));
   all.push_back(of_lanes("any_first", "a cell begins without SOF", "without_first", [] {
     return first_rule([](std::uint8_t ctl, bool is_in_cell) {
       return is_in_cell ? ctl : static_cast<std::uint8_t>(ctl | fabric::kFlitSof);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "conformance/report/decode.h"
 #include "conformance/report/report.h"
 #include "conformance/selection.h"
 #include "conformance/subnet.h"
@@ -27,6 +28,34 @@ TEST(ConformanceManagerSuite, every_case_passes_against_the_manager) {
   const Report report = run(target);
   EXPECT_EQ(not_passed(report), "");
   expect_complete(report, 105);
+}
+
+// Wherever the target's link comes up before that of the suite.
+TEST(ConformanceManagerSuite, every_case_passes_over_a_path_with_a_delay) {
+  for (const base::Duration delay : {1ms, 5ms}) {
+    ManagerTarget target({.delay = delay});
+    EXPECT_EQ(not_passed(run(target)), "") << delay / 1ms << " ms";
+  }
+}
+
+// As a person reads them in the report.
+TEST(ConformanceManagerSuite, smps_are_decoded) {
+  ManagerTarget target({});
+  const Report report = run(target, {"agent.sets_a_table", "agent.trap", "manager.each_switch"});
+  std::string labels, fields;
+  for (const CaseResult& result : report.results) {
+    for (const Exchanged& one : result.transcript.all()) {
+      const Decoded decoded = decode(one.bytes);
+      labels += decoded.label + "\n";
+      for (const std::string& field : decoded.fields) fields += field + "\n";
+    }
+  }
+  for (const std::string wanted : {"GET NODE\n", "REPLY NODE done\n", "SET MANAGER\n",
+                                   "SET TABLE\n", "REPLY TABLE done\n", "TRAP NODE\n"}) {
+    EXPECT_THAT(labels, testing::HasSubstr(wanted));
+  }
+  EXPECT_THAT(labels, testing::Not(testing::HasSubstr("not valid")));
+  EXPECT_THAT(fields, testing::Not(testing::HasSubstr(" bad ")));
 }
 
 // Each edge needs its effect: none is counted for what the suite has sent.

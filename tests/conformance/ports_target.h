@@ -14,12 +14,14 @@
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "switch_module/topology_file.h"
+#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
 
 namespace splitnic::conformance {
 
 struct PortsTargetConfig {
   bool is_keyed = false;
+  base::Duration delay{};                           // of each datagram, on the way in and out
   std::function<Rule(std::size_t port)> rule_at{};  // none: the switch as it is
 };
 
@@ -59,6 +61,10 @@ class PortsTarget {
     fabric::InProcessUnderlay& at_switch = hub_.add_endpoint();
     fabric::InProcessUnderlay& end = hub_.add_endpoint();
     fabric::Underlay* underlay = &at_switch;
+    if (config.delay > base::Duration()) {
+      late_.push_back(std::make_unique<LateUnderlay>(*underlay, clock_, config.delay));
+      underlay = late_.back().get();
+    }
     if (config.rule_at) {
       relays_.push_back(std::make_unique<Relay>(*underlay, config.rule_at(port)));
       underlay = relays_.back().get();
@@ -106,6 +112,7 @@ class PortsTarget {
   fabric::InProcessHub hub_;
   fabric::Switch switch_;
   session::Secret switch_key_;
+  std::vector<std::unique_ptr<LateUnderlay>> late_;
   std::vector<std::unique_ptr<Relay>> relays_;
   std::vector<std::unique_ptr<session::KeyedUnderlay>> keyed_;
   std::vector<std::unique_ptr<Session>> sessions_;

@@ -13,6 +13,7 @@
 namespace splitnic::conformance::subnet_rules {
 
 using fabric::CellView;
+using fabric::kSubnetQpn;
 using fabric::Lid;
 using fabric::SmpAttribute;
 using fabric::SmpMethod;
@@ -20,7 +21,6 @@ using fabric::SmpNode;
 using fabric::SmpStatus;
 using fabric::SmpTable;
 
-inline constexpr fabric::Qpn kSubnetQpn{2};
 inline constexpr std::size_t kKnown = 64;  // transactions that a relay remembers
 
 // A cell with another payload than the one that had this header.

@@ -34,6 +34,22 @@ TEST(PrettyTest, a_cell_is_one_line) {
   }
 }
 
+// docs/protocol/subnet.md#example
+TEST(PrettyTest, a_cell_of_subnet_management_shows_its_smp) {
+  EXPECT_THAT(
+      dump_cell(bytes_of("10d80200 00030002 f0000002 00000002 00000000 00000016 ffff0000 01010100 "
+                         "00010500 11223344 55667788 02020000 01030000 a7a91923")),
+      HasSubstr(" GET NODE done manager 1 priority 5 transaction 1122334455667788 hop 2 of 2 "
+                "route 1 3"));
+  EXPECT_THAT(
+      dump_cell(bytes_of("10d80300 00020003 f0000002 00000002 00000000 00000045 ffff0000 01030100 "
+                         "00010500 11223344 55667788 0201002f 01010003 02030000 00040200 00000000 "
+                         "0003cafe 00017377 33010100 02020000 00000000 02020000 0a000000 00000000 "
+                         "00000000 8c22cabb")),
+      HasSubstr(" REPLY NODE done manager 1 priority 5 transaction 1122334455667788 hop 1 of 2 "
+                "route 1 1 [sw3 lid 3 changes 4 check cafe0001 ports 1:up:2 2:down:10]"));
+}
+
 TEST(PrettyTest, a_bad_cell_or_flit_shows_its_error) {
   golden::Bytes cell = bytes_of(golden::kWriteOnly);
   cell[50] ^= std::byte{1};
