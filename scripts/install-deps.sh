@@ -25,9 +25,12 @@ tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn
   network-manager ifupdown netplan.io)
 # A guest of QEMU: its kernel is the one of Debian's installer, whose package changes nothing on the machine that has it.
 [ "$(dpkg --print-architecture)" = amd64 ] && tests+=(qemu-system-x86 debian-installer-12-netboot-amd64 busybox)
+# Of the runtimes of podman the one that runs on any kind of cgroups.
+tests+=(podman runc)
 # Package and units of those that configure networks.
 configurators=(network-manager:NetworkManager.service,NetworkManager-wait-online.service,NetworkManager-dispatcher.service
-  ifupdown:networking.service)
+  ifupdown:networking.service
+  podman:podman.socket,podman.service,podman-auto-update.timer,podman-auto-update.service,podman-restart.service)
 package=(dpkg-dev debhelper)
 
 wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")

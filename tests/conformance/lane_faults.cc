@@ -239,7 +239,7 @@ Rule first_rule(std::function<std::uint8_t(std::uint8_t ctl, bool is_in_cell)> c
   });
 }
 
-// What the target gets of a lane ends where it is a whole cell.
+// Sets EOF where the flits of a lane are a whole cell, for a target that looks at no EOF.
 Rule whole_cell_rule() {
   const auto begun = std::make_shared<std::map<unsigned, RelayBytes>>();
   return flit_rule(To::kTarget, [begun](FlitHeader& header, RelayBytes& payload, RelayBytes&) {
