@@ -22,10 +22,4 @@ using Lsn = base::Serial<struct LsnTag, 16>;                    // link sequence
 using Msn = base::Serial<struct MsnTag, 24>;                    // completed packets, in ACKs
 using StreamNumber = base::Serial<struct StreamNumberTag, 32>;  // of a byte, STREAM
 
-// The queue pairs of the fabric's own services, of MGMT cells: on a path a datagram of the link
-// layer, MGMT to a switch, SMPs. docs/protocol/path.md docs/protocol/subnet.md
-inline constexpr Qpn kPathQpn{0};
-inline constexpr Qpn kSwitchQpn{1};
-inline constexpr Qpn kSubnetQpn{2};
-
 }  // namespace splitnic::fabric

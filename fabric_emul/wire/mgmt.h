@@ -16,6 +16,12 @@
 
 namespace splitnic::fabric {
 
+// The queue pairs of the fabric's own services: on a path a datagram of the link layer, MGMT to a
+// switch, SMPs. docs/protocol/path.md docs/protocol/subnet.md
+inline constexpr Qpn kPathQpn{0};
+inline constexpr Qpn kSwitchQpn{1};
+inline constexpr Qpn kSubnetQpn{2};
+
 enum class MgmtKind : std::uint8_t {
   kConnectReq = 1,
   kConnectRep = 2,
