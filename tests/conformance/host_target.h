@@ -14,6 +14,7 @@
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
+#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
 #include "tests/sim/fake_port.h"
 
@@ -24,7 +25,8 @@ struct HostTargetConfig {
   Rule rule{};  // none: the host as it is
   messaging::Channels channels = messaging::Channels::kTwo;
   std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
-  bool is_full = false;  // full profile, as between programs
+  bool is_full = false;    // full profile, as between programs
+  base::Duration delay{};  // of each datagram, on the way in and out
 };
 
 class HostTarget {
@@ -36,6 +38,10 @@ class HostTarget {
         tap_(lan::MacAddress{0x02, 0, 0, 0, 0, 0xA0}),
         carrier_(unit_end_, std::nullopt, clock_, [this](base::Time until) { run(until); }) {
     underlay_ = &end_;
+    if (config.delay > base::Duration()) {
+      late_ = std::make_unique<LateUnderlay>(*underlay_, clock_, config.delay);
+      underlay_ = late_.get();
+    }
     if (config.rule) {
       relay_ = std::make_unique<Relay>(*underlay_, config.rule);
       underlay_ = relay_.get();
@@ -126,6 +132,7 @@ class HostTarget {
   fabric::InProcessUnderlay& end_;
   fabric::InProcessUnderlay& unit_end_;
   fabric::Underlay* underlay_ = nullptr;
+  std::unique_ptr<LateUnderlay> late_;
   std::unique_ptr<Relay> relay_;
   std::unique_ptr<session::KeyedUnderlay> keyed_;
   sim::FakePort tap_;

@@ -42,6 +42,11 @@ TEST(ConformanceSuite, every_case_passes_through_a_relay_that_changes_nothing) {
   EXPECT_EQ(failures_of(run(target)), "");
 }
 
+TEST(ConformanceSuite, every_case_passes_over_a_path_with_a_delay) {
+  UnitTarget target({.delay = 5ms});
+  EXPECT_EQ(failures_of(run(target)), "");
+}
+
 // BYE of each case is lost, so DISC_REP comes in the middle of the handshake of the next one.
 TEST(ConformanceSuite, a_reply_that_a_link_has_left_is_none_on_the_next_link) {
   std::size_t left = 0;

@@ -37,6 +37,11 @@ TEST(ConformanceSwitchSuite, every_case_passes_against_the_keyed_switch) {
   EXPECT_GE(report.count(Verdict::kPass), 66U);
 }
 
+TEST(ConformanceSwitchSuite, every_case_passes_over_a_path_with_a_delay) {
+  SwitchTarget target({.delay = 5ms});
+  EXPECT_EQ(not_passed(run(target.lines())), "");
+}
+
 TEST(ConformanceSwitchSuite, two_runs_follow_each_other_at_the_same_ports) {
   SwitchTarget target({});
   EXPECT_EQ(not_passed(run(target.lines(), {"path.both_ways"}, 1)), "");

@@ -67,6 +67,11 @@ TEST(ConformanceUnitSuite, every_case_passes_against_the_keyed_host) {
       "session at the initiator: KEYED to none, 180 s, 2^28 records: it takes three minutes\n");
 }
 
+TEST(ConformanceUnitSuite, every_case_passes_over_a_path_with_a_delay) {
+  HostTarget target({.delay = 5ms});
+  EXPECT_EQ(not_passed(run(target)), kOfFullProfile);
+}
+
 // Cases of two channels are skipped, all others are the same.
 TEST(ConformanceUnitSuite, S001_51_a_host_that_asks_for_one_channel_passes_what_applies) {
   HostTarget target({.channels = messaging::Channels::kOne});

@@ -16,6 +16,7 @@
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
+#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
 #include "tests/sim/fake_port.h"
 
@@ -27,7 +28,8 @@ struct UnitTargetConfig {
   bool wants_cookies = false;
   std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
   std::uint32_t message_max = messaging::kMsgMaxControl;
-  bool is_full = false;  // full profile, as between programs
+  bool is_full = false;    // full profile, as between programs
+  base::Duration delay{};  // of each datagram, on the way in and out
 };
 
 class UnitTarget {
@@ -37,6 +39,10 @@ class UnitTarget {
         end_(hub_.add_endpoint()),
         lan_(lan::MacAddress{0x02, 0, 0, 0, 0, 0xE0}) {
     underlay_ = &end_;
+    if (config.delay > base::Duration()) {
+      late_ = std::make_unique<LateUnderlay>(*underlay_, clock_, config.delay);
+      underlay_ = late_.get();
+    }
     if (config.rule) {
       relay_ = std::make_unique<Relay>(*underlay_, config.rule);
       underlay_ = relay_.get();
@@ -131,6 +137,7 @@ class UnitTarget {
   fabric::InProcessHub hub_;
   fabric::InProcessUnderlay& end_;
   fabric::Underlay* underlay_ = nullptr;
+  std::unique_ptr<LateUnderlay> late_;
   std::unique_ptr<Relay> relay_;
   std::vector<session::Secret> secrets_;
   session::Secret unit_key_;
