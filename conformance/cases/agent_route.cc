@@ -14,6 +14,8 @@ using fabric::SmpNode;
 using fabric::SmpStatus;
 using State = SmpNode::PortState;
 
+constexpr base::Duration kLongWay = 5s;  // of 64 links, over a path with a delay
+
 const SmpNode::PortInfo* port_of(const SmpNode& node, std::size_t number) {
   const auto at = std::ranges::find(node.used_ports(), number, &SmpNode::PortInfo::number);
   return at == node.used_ports().end() ? nullptr : &*at;
@@ -198,9 +200,10 @@ void add_long_routes(SubnetGroup& group) {
     // To and fro on the cable: the last link leads to east.
     get.smp.route.ports.fill(1);
     s.send("east", get);
-    s.await("the request behind 64 links, at the switch that sent it", [&] {
+    const auto has_come = [&] {
       return s.find([](const Asked& one) { return one.smp.smp.transaction == 817; }) != nullptr;
-    });
+    };
+    s.await("the request behind 64 links, at the switch that sent it", has_come, kLongWay);
   });
 }
 
