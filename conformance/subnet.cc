@@ -150,6 +150,9 @@ void Subnet::on_smp(std::size_t port, base::Bytes bytes) {
     return outcome().fail("reserved bits of 0 in SMPs", "others");
   }
   if (smp.hop == 0) return outcome().fail("SMPs with a hop of 1 at least", "hop 0");
+  if (smp.route.ports.at(smp.hop - 1U) != port) {
+    return outcome().fail("the port that it leaves by in the route of an SMP", "another port");
+  }
   deliver(at(port == kEastPort ? "east" : "west"), 1, smp);
 }
 
@@ -243,7 +246,9 @@ OwnedSmp Subnet::request(SmpMethod method, SmpAttribute attribute, fabric::Manag
 std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected) {
   request.smp.transaction = ends_.front()->random().next();
   send("east", request);
-  const auto is_reply = [&](const Taken& one) { return one.is_reply_to(request.smp.transaction); };
+  const auto is_reply = [&](const Taken& one) {
+    return one.at == "east" && one.is_reply_to(request.smp.transaction);
+  };
   const bool has_come = await(expected, [&] { return std::ranges::any_of(taken_, is_reply); });
   if (!has_come) return std::nullopt;
   const auto at = std::ranges::find_if(taken_, is_reply);

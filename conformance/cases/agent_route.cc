@@ -103,6 +103,8 @@ void await_reply(Subnet& s, std::uint64_t transaction, std::string_view at,
   const auto is_reply = [&](const Taken& one) { return one.is_reply_to(transaction); };
   const auto has_come = [&] { return std::ranges::any_of(s.taken(), is_reply); };
   if (!s.await("a reply at " + std::string(at), has_come)) return;
+  s.listen(20ms);
+  s.expect(std::ranges::count_if(s.taken(), is_reply) == 1, "one reply");
   const Taken& reply = *std::ranges::find_if(s.taken(), is_reply);
   s.expect(reply.at == at, "the reply at the switch that asked");
   s.expect(
