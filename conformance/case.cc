@@ -58,6 +58,7 @@ std::vector<Case> all_cases() {
                       &manager_reply_cases,
                       &manager_standby_cases,
                       &agent_route_cases,
+                      &agent_trap_cases,
                       &agent_drop_cases,
                       &agent_table_cases}) {
     auto some = group();

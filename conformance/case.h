@@ -160,6 +160,7 @@ std::vector<Case> manager_table_cases();
 std::vector<Case> manager_reply_cases();
 std::vector<Case> manager_standby_cases();
 std::vector<Case> agent_route_cases();
+std::vector<Case> agent_trap_cases();
 std::vector<Case> agent_drop_cases();
 std::vector<Case> agent_table_cases();
 

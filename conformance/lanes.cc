@@ -109,10 +109,14 @@ LaneFlit Lanes::cut_one(std::uint8_t vl) {
   return flit;
 }
 
-std::vector<LaneFlit> Lanes::cut(std::uint8_t vl, base::Bytes cell) {
+std::vector<LaneFlit> Lanes::cut(std::uint8_t vl, base::Bytes cell, const CtlOf& ctl_of) {
   std::vector<LaneFlit> flits;
   post(vl, cell);
-  while (!out_.at(vl).cells.empty()) flits.push_back(cut_one(vl));
+  while (!out_.at(vl).cells.empty()) {
+    flits.push_back(cut_one(vl));
+    std::uint8_t& ctl = flits.back().header.ctl;
+    if (ctl_of) kept_.back().header.ctl = ctl = ctl_of(ctl);
+  }
   return flits;
 }
 

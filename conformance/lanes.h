@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -70,8 +71,10 @@ class Lanes {
   // To the target. Queues a cell on its lane. REQUIRES is_open().
   void post(std::uint8_t vl, base::Bytes cell);
   // The flits of a cell, which are as if they were sent: with LSNs, and kept until they are
-  // acknowledged. Those that a case does not send leave as retransmissions. REQUIRES is_open().
-  std::vector<LaneFlit> cut(std::uint8_t vl, base::Bytes cell);
+  // acknowledged. Those that a case does not send leave as retransmissions. `ctl_of`: the Ctl that
+  // they have instead of the right one, in retransmissions too. REQUIRES is_open().
+  using CtlOf = std::function<std::uint8_t(std::uint8_t right)>;
+  std::vector<LaneFlit> cut(std::uint8_t vl, base::Bytes cell, const CtlOf& ctl_of = {});
   // A flit without payload that is as LACK would be now.
   fabric::FlitHeader control(fabric::FlitType type);
   // The bytes of a flit as it leaves now.

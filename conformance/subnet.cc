@@ -85,6 +85,8 @@ bool Subnet::begin() {
   if (!await("tables for all switches that follow from what is up", is_settled, kTakesOver)) {
     return false;
   }
+  // Its own table may be the last one.
+  if (!await_nothing_held() || !expect_own_table_right()) return false;
   forget();
   return has_begun_ = true;
 }
@@ -94,7 +96,7 @@ void Subnet::leave() {
   if (!has_managed_) return;
   for (const std::uint8_t priority : std::array<std::uint8_t, 2>{UINT8_MAX, 0}) {
     OwnedSmp last = request(SmpMethod::kSet, SmpAttribute::kManager, {kFarSwitchLid, priority});
-    send("east", last);
+    send(end(kEastPort).is_linked() ? "east" : "west", last);
   }
 }
 
@@ -243,11 +245,12 @@ OwnedSmp Subnet::request(SmpMethod method, SmpAttribute attribute, fabric::Manag
   return out;
 }
 
-std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected) {
+std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected,
+                                    const std::string& from) {
   request.smp.transaction = ends_.front()->random().next();
-  send("east", request);
+  send(from, request);
   const auto is_reply = [&](const Taken& one) {
-    return one.at == "east" && one.is_reply_to(request.smp.transaction);
+    return one.at == from && one.is_reply_to(request.smp.transaction);
   };
   const bool has_come = await(expected, [&] { return std::ranges::any_of(taken_, is_reply); });
   if (!has_come) return std::nullopt;
@@ -256,7 +259,21 @@ std::optional<OwnedSmp> Subnet::ask(OwnedSmp request, std::string_view expected)
   taken_.erase(at);
   has_managed_ |= request.smp.attribute == SmpAttribute::kManager &&
                   reply.smp.status == fabric::SmpStatus::kDone;
+  if (!expect(reply.smp.attribute == request.smp.attribute, "a reply about what was asked for")) {
+    return std::nullopt;
+  }
   return reply;
+}
+
+std::optional<fabric::SmpNode> Subnet::own_node(fabric::ManagerId by) {
+  const auto reply = ask(request(SmpMethod::kGet, SmpAttribute::kNode, by), "a reply to GET NODE");
+  fabric::SmpNode node;
+  if (!reply || !expect(reply->smp.status == fabric::SmpStatus::kDone &&
+                            fabric::parse_smp_node(reply->body, node) == fabric::SmpError::kNone,
+                        "a body of NODE")) {
+    return std::nullopt;
+  }
+  return node;
 }
 
 void Subnet::send_trap(const std::string& from) {

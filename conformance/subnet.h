@@ -65,7 +65,8 @@ class Subnet {
 
   // Links all ends.
   bool link();
-  // The same, and the target has set tables that follow from what is up; then nothing is kept yet.
+  // The same, and the target has set tables that follow from what is up, its own one too; then
+  // nothing is kept yet.
   bool begin();
   // Undoes the changes of a case at the tested switch, as far as the suite can.
   void leave();
@@ -101,8 +102,11 @@ class Subnet {
   // A request to the target by the cable of east, unless the route is given.
   static OwnedSmp request(fabric::SmpMethod method, fabric::SmpAttribute attribute,
                           fabric::ManagerId manager);
-  // Sends it with a fresh transaction from east. The reply.
-  std::optional<OwnedSmp> ask(OwnedSmp request, std::string_view expected);
+  // Sends it with a fresh transaction. The reply, which has come to the switch that asked.
+  std::optional<OwnedSmp> ask(OwnedSmp request, std::string_view expected,
+                              const std::string& from = "east");
+  // GET NODE of the target, by this manager; its body.
+  std::optional<fabric::SmpNode> own_node(fabric::ManagerId by);
   // All that came to a switch of the suite and is no request.
   const std::vector<Taken>& taken() const { return taken_; }
   void forget_taken() { taken_.clear(); }
@@ -127,6 +131,7 @@ class Subnet {
   void take_request(PlayedSwitch& at, const fabric::Smp& smp);
   bool check_request(const PlayedSwitch& at, const Asked& request);
   bool check_part(const PlayedSwitch& at, const fabric::SmpTable& part);
+  bool await_nothing_held();
   bool is_used(const std::string& name) const;
   std::vector<PlayedPort> own_ports() const;
   std::vector<std::pair<std::uint8_t, std::string>> neighbours(const std::string& of) const;

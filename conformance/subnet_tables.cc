@@ -130,6 +130,18 @@ std::optional<PlayedSwitch::Table> Subnet::own_table() {
   return table;
 }
 
+bool Subnet::await_nothing_held() {
+  const auto is_held = [](const fabric::SmpNode::PortInfo& port) {
+    return port.state == fabric::SmpNode::PortState::kHeld;
+  };
+  for (const base::Time until = now() + kSettles;; listen(kLooksEvery)) {
+    const auto node = own_node({kEastLid, 0});
+    if (!node) return false;
+    if (std::ranges::none_of(node->used_ports(), is_held)) return true;
+    if (now() >= until) return expect(false, "no held port of the switch itself");
+  }
+}
+
 // Each look is a request, which the manager may overtake with the next table.
 bool Subnet::expect_own_table_right() {
   const auto is_right = [this](const PlayedSwitch::Table& table) {

@@ -192,11 +192,9 @@ void add_wrong_tables(SubnetGroup& group) {
 // The west cable goes down and comes up again. Returns NODE of the target then; nothing if the case
 // has ended.
 std::optional<fabric::SmpNode> renew_west(Subnet& s) {
-  Node& west = s.end(kWestPort);
-  west.send(west.init(fabric::InitStep::kBye));
-  west.begin_instance(west.config().instance ^ 0x100);
+  drop_cable(s, kWestPort);
   s.listen(10ms);
-  if (!west.link()) return std::nullopt;
+  if (!s.end(kWestPort).link()) return std::nullopt;
   return node_of_target(s);
 }
 

@@ -43,6 +43,13 @@ ByteVector changed(End& h, const LaneFlit& flit, const std::function<void(FlitHe
   return out;
 }
 
+// The flits of a cell leave at once, with this Ctl.
+void send_cut(End& h, std::uint8_t vl, base::Bytes cell, const Lanes::CtlOf& ctl_of = {}) {
+  for (const LaneFlit& flit : h.lanes().cut(vl, cell, ctl_of)) {
+    h.send_datagram(h.lanes().bytes_of(flit));
+  }
+}
+
 bool is_all_acknowledged(End& h) { return h.lanes().acknowledged() == h.lanes().next_lsn() - 1U; }
 
 // All is acknowledged and no LNAK is counted.
@@ -139,9 +146,7 @@ void add_headers(SharedGroup& group) {
               constexpr std::uint8_t kNoLane = 7;
               const auto context = h.next_context();
               const ByteVector cell = next_echo(h, context);
-              for (const LaneFlit& flit : h.lanes().cut(kNoLane, cell)) {
-                h.send_datagram(h.lanes().bytes_of(flit));
-              }
+              send_cut(h, kNoLane, cell);
               const fabric::Lsn last = h.lanes().next_lsn() - 1U;
               const auto is_taken = [&] { return h.lanes().acknowledged() - last >= 0; };
               if (!h.expect(wait_until(h, is_taken), "an acknowledgement")) return;
@@ -166,10 +171,7 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
     for (std::size_t i = 0; sent <= room && h.is_good(); ++i) {
       const auto has_room = [&] { return lanes.room(kJunkLane) >= kJunkBlocks; };
       h.expect(wait_until(h, has_room), "credits for the blocks that were dropped");
-      for (const LaneFlit& flit : h.lanes().cut(kJunkLane, junk)) {
-        h.send_datagram(
-            changed(h, flit, [&](FlitHeader& header) { header.ctl = ctls[i % ctls.size()]; }));
-      }
+      send_cut(h, kJunkLane, junk, [&](std::uint8_t) { return ctls[i % ctls.size()]; });
       sent += kJunkBlocks;
       if (i % kAtOnce == kAtOnce - 1) h.listen(1ms);
     }
@@ -186,11 +188,9 @@ void add_cell_without(SharedGroup& group, const std::string& name, const std::st
     if (!attach_quiet(h)) return;
     const auto context = h.next_context();
     const ByteVector cell = next_echo(h, context);
-    for (const LaneFlit& flit : h.lanes().cut(h.lanes().lane_of(cell), cell)) {
-      h.send_datagram(changed(h, flit, [bit](FlitHeader& header) {
-        header.ctl &= static_cast<std::uint8_t>(~unsigned{bit});
-      }));
-    }
+    send_cut(h, h.lanes().lane_of(cell), cell, [bit](std::uint8_t right) {
+      return static_cast<std::uint8_t>(right & ~unsigned{bit});
+    });
     if (!h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }), "an acknowledgement"))
       return;
     expect_missing(h, cell, context);
@@ -211,13 +211,8 @@ void add_cells(SharedGroup& group) {
               const ByteVector cell = next_echo(h, context);
               const std::uint8_t vl = h.lanes().lane_of(cell);
               const ByteVector junk(fabric::kCreditBlockBytes, std::byte{0xA5});
-              for (const LaneFlit& flit : h.lanes().cut(vl, junk)) {
-                h.send_datagram(
-                    changed(h, flit, [](FlitHeader& header) { header.ctl = fabric::kFlitSof; }));
-              }
-              for (const LaneFlit& flit : h.lanes().cut(vl, cell)) {
-                h.send_datagram(h.lanes().bytes_of(flit));
-              }
+              send_cut(h, vl, junk, [](std::uint8_t) { return fabric::kFlitSof; });
+              send_cut(h, vl, cell);
               h.await_reply(context);
               h.expect_serving("a link that serves on");
             });
@@ -226,39 +221,36 @@ void add_cells(SharedGroup& group) {
 // A cell without an end holds the blocks of its flits: of one byte each, so that one cell holds all
 // that were granted. One more is beyond them, whatever it is.
 void add_beyond_credits(SharedGroup& group) {
-  group.add(
-      "beyond_credits", "P-LINK-32",
-      "A flit beyond the credits is dropped, and its blocks are not granted.", [](End& h) {
-        if (!attach_quiet(h)) return;
-        Lanes& lanes = h.lanes();
-        const std::uint32_t limit = lanes.target_limit(kJunkLane);
-        const std::uint32_t granted = lanes.room(kJunkLane);
-        if (granted >= h.channel(0).mcp)
-          return h.outcome().skip("the target grants more blocks than a cell has bytes");
-        const ByteVector byte(1, std::byte{0xA5});
-        const auto send = [&](std::uint8_t ctl) {
-          for (const LaneFlit& flit : lanes.cut(kJunkLane, byte)) {
-            h.send_datagram(changed(h, flit, [ctl](FlitHeader& header) { header.ctl = ctl; }));
-          }
-        };
-        for (std::uint32_t i = 0; i < granted && h.is_good(); ++i) {
-          send(i == 0 ? fabric::kFlitSof : std::uint8_t{0});
-          if (i % kAtOnce == kAtOnce - 1) h.listen(1ms);
-        }
-        const auto await_taken = [&] {
-          h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }),
-                   "an acknowledgement of all flits");
-        };
-        await_taken();
-        if (lanes.target_limit(kJunkLane) != limit)
-          return h.outcome().skip("the target takes no cell of flits of one byte");
-        send(fabric::kFlitEof);
-        await_taken();
-        h.listen(kTaken);
-        h.expect(lanes.target_limit(kJunkLane) - limit <= granted,
-                 "no block for the flit beyond the credits");
-        h.expect_serving("a link that serves on");
-      });
+  group.add("beyond_credits", "P-LINK-32",
+            "A flit beyond the credits is dropped, and its blocks are not granted.", [](End& h) {
+              if (!attach_quiet(h)) return;
+              Lanes& lanes = h.lanes();
+              const std::uint32_t limit = lanes.target_limit(kJunkLane);
+              const std::uint32_t granted = lanes.room(kJunkLane);
+              if (granted >= h.channel(0).mcp)
+                return h.outcome().skip("the target grants more blocks than a cell has bytes");
+              const ByteVector byte(1, std::byte{0xA5});
+              const auto send = [&](std::uint8_t ctl) {
+                send_cut(h, kJunkLane, byte, [ctl](std::uint8_t) { return ctl; });
+              };
+              for (std::uint32_t i = 0; i < granted && h.is_good(); ++i) {
+                send(i == 0 ? fabric::kFlitSof : std::uint8_t{0});
+                if (i % kAtOnce == kAtOnce - 1) h.listen(1ms);
+              }
+              const auto await_taken = [&] {
+                h.expect(wait_until(h, [&] { return is_all_acknowledged(h); }),
+                         "an acknowledgement of all flits");
+              };
+              await_taken();
+              if (lanes.target_limit(kJunkLane) != limit)
+                return h.outcome().skip("the target takes no cell of flits of one byte");
+              send(fabric::kFlitEof);
+              await_taken();
+              h.listen(kTaken);
+              h.expect(lanes.target_limit(kJunkLane) - limit <= granted,
+                       "no block for the flit beyond the credits");
+              h.expect_serving("a link that serves on");
+            });
 }
 
 }  // namespace

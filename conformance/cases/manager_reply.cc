@@ -13,6 +13,7 @@ using fabric::Lid;
 using fabric::SmpAttribute;
 using fabric::SmpNode;
 using fabric::SmpStatus;
+using Stage = fabric::SmpTable::Stage;
 
 constexpr base::Duration kSettles = 3s;
 
@@ -151,6 +152,31 @@ void add_other_block(SubnetGroup& group) {
             "GET TABLE", [&] { return spoiled.has_value(); }, kSettles);
         await_right(s);
         s.expect(too_early == 0, "a sweep or the same block before any table");
+      });
+  group.add(
+      "set_of_another_block", "P-SUBN-12",
+      "A REPLY with another block does not end stage clear: that block is set again, or a sweep.",
+      [](Subnet& s) {
+        if (!s.begin()) return;
+        std::optional<std::uint16_t> spoiled;
+        bool has_looked = false;
+        std::size_t too_early = 0;
+        s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+          const bool is_clear = one.at == "west" && one.is_stage(Stage::kClear);
+          if (spoiled) {
+            has_looked |= one.is_node() || (is_clear && one.smp.table().block == *spoiled);
+            too_early += one.is_stage(Stage::kSet) && !has_looked ? 1U : 0U;
+          } else if (is_clear) {
+            spoiled = one.smp.table().block;
+            reply.body.at(1) ^= std::byte{1};
+          }
+          return 1;
+        };
+        s.set_cable("east", 2, PlayedPort::State::kDown);
+        s.await(
+            "stage clear at west", [&] { return spoiled.has_value(); }, kSettles);
+        await_right(s);
+        s.expect(too_early == 0, "a sweep or the same block before stage set");
       });
 }
 

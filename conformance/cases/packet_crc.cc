@@ -13,8 +13,8 @@ using fabric::Op;
 using fabric::Pos;
 
 constexpr std::uint16_t kCrcMcp = 256;  // the smallest that a target has to take: P-INIT-12
-constexpr std::size_t kShortEcho = 8, kLongEcho = 600;            // bytes: one cell, several
-constexpr base::Duration kQuiet = std::chrono::milliseconds(60);  // a reply would have come
+constexpr std::size_t kShortEcho = 8, kLongEcho = 600;  // bytes: one cell, several
+constexpr base::Duration kNoReplyWithin = std::chrono::milliseconds(60);  // a reply would have come
 
 // A connection on which the target checks packet CRCs, of small cells.
 bool attach_with_crc(End& h) {
@@ -68,7 +68,7 @@ void refuse_one_cell(End& h) {
   const ByteVector good = cells_of(h, echo_message(context, kShortEcho)).back();
   h.send_cell(with_wrong_crc(h, good));
   if (!expect_nak_of_packet(h, psn, first, "NAK 0x60 of the packet")) return;
-  h.listen(kQuiet);
+  h.listen(kNoReplyWithin);
   h.expect(!h.has_message(context), "a packet that waits");
   h.send_cell(good);
   expect_echo(h, context, kShortEcho);

@@ -48,15 +48,13 @@ bool expect_status(Subnet& s, const std::optional<OwnedSmp>& reply, SmpStatus st
 
 std::optional<fabric::SmpNode> node_of_target(Subnet& s) {
   const auto better = better_than_target(s);
-  if (!better) return std::nullopt;
-  const auto reply =
-      s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, *better), "a reply to GET NODE");
-  fabric::SmpNode node;
-  if (!reply || !s.expect(fabric::parse_smp_node(reply->body, node) == fabric::SmpError::kNone,
-                          "a body of NODE")) {
-    return std::nullopt;
-  }
-  return node;
+  return better ? s.own_node(*better) : std::nullopt;
+}
+
+void drop_cable(Subnet& s, std::size_t port) {
+  Node& end = s.end(port);
+  end.send(end.init(fabric::InitStep::kBye));
+  end.begin_instance(end.config().instance ^ 0x100);
 }
 
 OwnedSmp table_part(const PlayedSwitch::Table& table, std::uint16_t block, const SmpTable& about) {

@@ -27,8 +27,10 @@ void keep(Subnet& s);
 // The reply has this status and names this manager.
 bool expect_status(Subnet& s, const std::optional<OwnedSmp>& reply, fabric::SmpStatus status,
                    fabric::ManagerId manager);
-// GET NODE of the target; its body.
+// GET NODE of the target by better_than_target(); its body.
 std::optional<fabric::SmpNode> node_of_target(Subnet& s);
+// The link at this port of the target ends, and can come up again as that of another process.
+void drop_cable(Subnet& s, std::size_t port);
 // SET TABLE with one block of a table; `about` has what is not of the block, and check 0 stands for
 // the right one.
 OwnedSmp table_part(const PlayedSwitch::Table& table, std::uint16_t block,

@@ -2,6 +2,7 @@
 // relay at its port repairs on the way in.
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/endian.h"
@@ -137,6 +138,25 @@ void add_agent_replies(std::vector<Fault>& all) {
                         }));
   all.push_back(of_smps("agent_no_trap", "no TRAP is sent", "agent.trap", out,
                         [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; }));
+  all.push_back({.name = "agent_trap_by_port_1",
+                 .what = "TRAP leaves by port 1, whatever SET MANAGER came in by",
+                 .noticed_by = "agent.trap_over_two_links",
+                 .role = Role::kSubnet,
+                 .at_port = [](std::size_t port) {
+                   return smp_rule(To::kSuite, [port](OwnedSmp& one) {
+                     return one.smp.method != SmpMethod::kTrap || port == kEastPort;
+                   });
+                 }});
+  // Changes alternate in the case: a link goes down, and comes up.
+  all.push_back(fault_of("agent_trap_of_the_first", "no TRAP is sent when a link comes up",
+                         "agent.trap_of_a_new_link", [] {
+                           return smp_rule(To::kSuite, [first = std::optional<std::uint64_t>()](
+                                                           OwnedSmp& one) mutable {
+                             if (one.smp.method != SmpMethod::kTrap) return true;
+                             if (!first) first = one.smp.transaction;
+                             return (one.smp.transaction - *first) % 2 == 0;
+                           });
+                         }));
   all.push_back(fault_of("agent_trap_once", "TRAP is sent once", "agent.trap_repeats", [] {
     return smp_rule(To::kSuite, [known = std::make_shared<Known>()](OwnedSmp& one) {
       if (one.smp.method != SmpMethod::kTrap) return true;
@@ -190,6 +210,13 @@ void add_agent_replies(std::vector<Fault>& all) {
                    if (port == kEastPort) kept->clear();
                    return port == kEastPort ? send_kept(kept) : keep_replies(kept);
                  }});
+  passed("agent_other_request", "GET NODE that is passed on becomes SET MANAGER",
+         [](OwnedSmp& one) {
+           if (one.smp.attribute != SmpAttribute::kNode) return true;
+           one.smp.method = SmpMethod::kSet;
+           one.smp.attribute = SmpAttribute::kManager;
+           return true;
+         });
   passed("agent_keeps_the_hop", "an SMP that is passed on has the hop of before",
          [](OwnedSmp& one) {
            one.smp.hop = 1;
@@ -204,12 +231,45 @@ void add_agent_replies(std::vector<Fault>& all) {
          [](OwnedSmp&) { return false; });
 }
 
+// Of what another switch has sent.
+void add_passed_on(std::vector<Fault>& all) {
+  const auto reply = [&](const std::string& name, const std::string& what, ChangeSmp change) {
+    all.push_back(of_smps(name, what, "agent.passes_on_a_table", To::kSuite,
+                          [change = std::move(change)](OwnedSmp& one) {
+                            const bool is_it =
+                                one.smp.hop > 1 && one.smp.attribute == SmpAttribute::kTable;
+                            return !is_it || change(one);
+                          }));
+  };
+  const auto port_at = [](std::size_t at) {
+    return [at](OwnedSmp& one) {
+      if (one.body.size() > at) one.body[at] = std::byte{2};
+      return true;
+    };
+  };
+  reply("agent_other_body", "a table that is passed on gets another entry", port_at(200));
+  reply("agent_other_status", "a REPLY that is passed on is done", [](OwnedSmp& one) {
+    one.smp.status = SmpStatus::kDone;
+    return true;
+  });
+  reply("agent_other_reply", "the body of a REPLY that is passed on is changed", [](OwnedSmp& one) {
+    if (is_reply(one)) one.body.back() ^= std::byte{1};
+    return true;
+  });
+  all.push_back(of_smps("agent_other_way_back", "REPLY has a port that it does not leave by",
+                        "agent.reply_route", To::kSuite, [](OwnedSmp& one) {
+                          if (is_reply(one) && one.smp.hop == 1) one.smp.route.ports[0] = 7;
+                          return true;
+                        }));
+}
+
 }  // namespace
 
 std::vector<Fault> agent_faults() {
   std::vector<Fault> all;
   add_agent_checks(all);
   add_agent_replies(all);
+  add_passed_on(all);
   return all;
 }
 

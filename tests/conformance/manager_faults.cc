@@ -126,6 +126,26 @@ void add_requests(std::vector<Fault>& all) {
                         [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; }));
 }
 
+Fault any_block(const std::string& name, const std::string& of, const std::string& noticed_by,
+                SmpMethod method) {
+  return fault_of(name, "the block of a REPLY to " + of + " is not compared", noticed_by, [method] {
+    const auto asked = std::make_shared<std::map<std::uint64_t, RelayBytes>>();
+    const Rule out = smp_rule(To::kSuite, [=](OwnedSmp& one) {
+      const bool is_it = one.smp.method == method && one.smp.attribute == SmpAttribute::kTable;
+      if (is_it) (*asked)[one.smp.transaction] = {one.body.begin(), one.body.begin() + 2};
+      return true;
+    });
+    const Rule in_rule = smp_rule(To::kTarget, [asked](OwnedSmp& one) {
+      const auto block = asked->find(one.smp.transaction);
+      if (is_reply(one) && block != asked->end() && one.body.size() >= 2) {
+        std::ranges::copy(block->second, one.body.begin());
+      }
+      return true;
+    });
+    return both(out, in_rule);
+  });
+}
+
 void add_findings(std::vector<Fault>& all) {
   const To in = To::kTarget;
   all.push_back(of_smps("manager_all_is_up", "cables that are down are used", "manager.cable_down",
@@ -187,25 +207,10 @@ void add_findings(std::vector<Fault>& all) {
                            });
                            return both(out, in_rule);
                          }));
-  all.push_back(fault_of(
-      "manager_any_block", "the block of a REPLY to GET TABLE is not compared",
-      "manager.table_of_another_block", [] {
-        const auto asked = std::make_shared<std::map<std::uint64_t, RelayBytes>>();
-        const Rule out = smp_rule(To::kSuite, [asked](OwnedSmp& one) {
-          const bool is_read =
-              one.smp.method == SmpMethod::kGet && one.smp.attribute == SmpAttribute::kTable;
-          if (is_read) (*asked)[one.smp.transaction] = {one.body.begin(), one.body.begin() + 2};
-          return true;
-        });
-        const Rule in_rule = smp_rule(To::kTarget, [asked](OwnedSmp& one) {
-          const auto block = asked->find(one.smp.transaction);
-          if (is_reply(one) && block != asked->end() && one.body.size() >= 2) {
-            std::ranges::copy(block->second, one.body.begin());
-          }
-          return true;
-        });
-        return both(out, in_rule);
-      }));
+  all.push_back(any_block("manager_any_block", "GET TABLE", "manager.table_of_another_block",
+                          SmpMethod::kGet));
+  all.push_back(any_block("manager_any_set_block", "SET TABLE", "manager.set_of_another_block",
+                          SmpMethod::kSet));
   all.push_back(of_smps("manager_never_refused", "a refusal counts as done",
                         "manager.refused_by_east", in,
                         statuses(SmpAttribute::kManager, SmpStatus::kRefused, SmpStatus::kDone)));

@@ -1,0 +1,115 @@
+// TRAP of the tested switch. docs/protocol/subnet.md#managers
+#include <algorithm>
+#include <array>
+
+#include "conformance/case.h"
+#include "conformance/cases/subnet_parts.h"
+
+namespace splitnic::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t traps(const Subnet& s) {
+  return static_cast<std::size_t>(std::ranges::count_if(s.taken(), &Taken::is_trap));
+}
+
+// TRAP with this number of changes; nothing if none comes.
+const Taken* await_trap(Subnet& s, std::uint32_t changes) {
+  const auto is_it = [&](const Taken& one) {
+    return one.is_trap() && one.smp.smp.transaction == changes;
+  };
+  const auto has_come = [&] { return std::ranges::any_of(s.taken(), is_it); };
+  if (!s.await("TRAP with the changes as its transaction", has_come)) return nullptr;
+  const Taken& trap = *std::ranges::find_if(s.taken(), is_it);
+  s.expect(trap.smp.smp.manager == better_than_target(s), "the manager that it obeys");
+  return &trap;
+}
+
+void add_trap_ways(SubnetGroup& group) {
+  group.add("trap", "P-SUBN-10", "A link of a cable that goes down causes TRAP, with the changes.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              const auto before = node_of_target(s);
+              if (!before) return;
+              s.forget_taken();
+              drop_cable(s, kWestPort);
+              const Taken* const trap = await_trap(s, before->changes + 1);
+              if (trap != nullptr)
+                s.expect(trap->at == "east", "TRAP by the way back of SET MANAGER");
+            });
+  group.add("trap_of_a_new_link", "P-SUBN-10", "A link of a cable that comes up causes TRAP too.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              const auto before = node_of_target(s);
+              if (!before) return;
+              drop_cable(s, kWestPort);
+              if (await_trap(s, before->changes + 1) == nullptr || !node_of_target(s)) return;
+              if (s.end(kWestPort).link()) await_trap(s, before->changes + 2);
+            });
+  group.add("trap_over_two_links", "P-SUBN-10",
+            "TRAP takes the way back of SET MANAGER over all of its links.", [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto better = better_than_target(s);
+              const auto before = better ? node_of_target(s) : std::nullopt;
+              if (!before) return;
+              // By west, so not by the first port.
+              OwnedSmp set =
+                  Subnet::request(fabric::SmpMethod::kSet, fabric::SmpAttribute::kManager, *better);
+              set.smp.route.hops = 2;
+              set.smp.route.ports[0] = 2;
+              set.smp.route.ports[1] = 1;
+              const auto reply = s.ask(set, "a reply to SET MANAGER at far", "far");
+              if (!expect_status(s, reply, fabric::SmpStatus::kDone, *better)) return;
+              drop_cable(s, kEastPort);
+              const Taken* const trap = await_trap(s, before->changes + 1);
+              if (trap == nullptr) return;
+              const std::array<std::uint8_t, 2> back{1, 2};
+              s.expect(trap->at == "far", "TRAP at the switch of SET MANAGER");
+              s.expect(std::ranges::equal(trap->smp.smp.route.used(), back) &&
+                           trap->smp.smp.hop == back.size(),
+                       "the way back as the route of TRAP");
+            });
+}
+
+void add_trap_repetitions(SubnetGroup& group) {
+  group.add("trap_repeats", "P-SUBN-10", "TRAP repeats every 100 ms until GET NODE comes.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              s.forget_taken();
+              drop_cable(s, kWestPort);
+              if (!s.await("three TRAPs", [&] { return traps(s) >= 3; })) return;
+              if (!node_of_target(s)) return;
+              s.listen(10ms);
+              s.forget_taken();
+              s.listen(300ms);
+              s.expect(traps(s) == 0, "no TRAP behind GET NODE");
+            });
+  group.add("trap_ends", "P-SUBN-10", "TRAP is sent 10 times at most.", [](Subnet& s) {
+    if (!s.begin() || !obtain(s)) return;
+    s.forget_taken();
+    drop_cable(s, kWestPort);
+    s.listen(1500ms);
+    s.expect(traps(s) >= 2 && traps(s) <= 10, "2 to 10 TRAPs");
+  });
+  group.add("trap_not_of_nodes", "P-SUBN-10", "A node that leaves causes no TRAP.", [](Subnet& s) {
+    if (!s.begin() || !obtain(s) || !node_of_target(s)) return;
+    s.forget_taken();
+    s.node().send(s.node().init(fabric::InitStep::kBye));
+    s.listen(250ms);
+    s.expect(traps(s) == 0, "no TRAP");
+  });
+}
+
+}  // namespace
+
+std::vector<Case> agent_trap_cases() {
+  SubnetGroup group("agent");
+  add_trap_ways(group);
+  add_trap_repetitions(group);
+  std::vector<Case> all = group.take();
+  for (Case& one : all) one.level = Level::kShould;
+  return all;
+}
+
+}  // namespace splitnic::conformance
