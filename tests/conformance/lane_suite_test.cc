@@ -6,6 +6,7 @@
 #include "conformance/selection.h"
 #include "conformance/suite.h"
 #include "conformance/unit_suite.h"
+#include "tests/conformance/faults.h"
 #include "tests/conformance/host_target.h"
 #include "tests/conformance/run_cases.h"
 #include "tests/conformance/unit_target.h"
@@ -57,6 +58,18 @@ TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
   UnitTarget full({.is_full = true});
   const Report of_full = run_unit(full, {"flit.good"});
   EXPECT_EQ(of_full.results.at(0).expected, "for links of the speed and shm profiles");
+}
+
+// What the suite retransmits is what it has sent: a right target does not fail for a flit that was
+// lost.
+TEST(ConformanceLanes, wrong_flits_that_are_lost_come_again_as_they_were) {
+  const Rule loses_some = flit_rule(
+      To::kTarget,
+      [n = 0U](fabric::FlitHeader&, RelayBytes&, RelayBytes&) mutable { return ++n % 5 != 0; });
+  UnitTarget target({.rule = loses_some, .is_full = true});
+  EXPECT_EQ(not_passed(run_unit(target, {"lane.without_first", "lane.without_last", "lane.no_first",
+                                         "lane.two_firsts", "lane.behind_half_a_cell"})),
+            "");
 }
 
 // The rule of every case: it holds for the last block, and breaks for the next one.
