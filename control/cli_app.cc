@@ -1,5 +1,11 @@
 #include "control/cli_app.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/unique_fd.h"
 #include "control/toml_config.h"
 
 namespace splitnic::control {
@@ -48,6 +54,19 @@ std::string with_place(const CLI::App& app, const std::string& error) {
   return at ? "in the configuration file, " + error_at(*at, error).text() : error;
 }
 
+// CLI11 does not say why it cannot read the file of --config, which it throws as FileError.
+std::string why_unreadable(const CLI::App& app) {
+  const CLI::Option* const config = app.get_config_ptr();
+  const std::string path = config == nullptr ? "" : config->as<std::string>();
+  const base::UniqueFd folder(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  if (folder.valid()) return "--config: " + path + ": it is a folder";
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const int error = file.valid() ? EIO : errno;
+  const std::string hint =
+      error == EACCES ? ": make it readable for the user of this program, by chown or chmod" : "";
+  return "--config: " + path + ": " + std::generic_category().message(error) + hint;
+}
+
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
@@ -57,6 +76,8 @@ std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* ar
     return Refusal{kExitOk, std::string(version.what()) + "\n"};
   } catch (const CLI::Success&) {
     return Refusal{kExitOk, app.help()};
+  } catch (const CLI::FileError&) {
+    return refuse(kExitUsage, app.get_name(), why_unreadable(app));
   } catch (const CLI::Error& error) {
     return refuse(kExitUsage, app.get_name(), std::string(error.what()) + " (see --help)");
   }

@@ -170,6 +170,8 @@ void Host::report_link_down(const fabric::Link& link, const std::string& why) co
 std::string Host::send_error(std::size_t unit) const {
   const int error = config_.send_error ? config_.send_error(unit) : 0;
   if (error == 0) return "";
+  // The kernel's word for a socket whose interface has gone.
+  if (error == EDESTADDRREQ) return "the interface to it is gone";
   return "sending to it fails: " + std::generic_category().message(error);
 }
 

@@ -1,4 +1,5 @@
 // splitnic-host: gives this machine a network interface whose NIC is in another machine.
+#include <csignal>
 #include <cstdio>
 
 #include "base/log.h"
@@ -6,6 +7,8 @@
 #include "host_module/daemon.h"
 
 int main(int argc, char** argv) {
+  // A reload that comes before the program listens to signals finds nothing to reload.
+  static_cast<void>(std::signal(SIGHUP, SIG_IGN));
   // The name is not looked up again, which the sandbox would refuse.
   const auto parse = [argc, argv, machine = splitnic::control::machine_name()] {
     return splitnic::host::parse(argc, argv, machine);

@@ -1,4 +1,5 @@
 // splitnic-iou: lends the NIC of this machine to hosts on other machines.
+#include <csignal>
 #include <cstdio>
 
 #include "base/log.h"
@@ -6,6 +7,8 @@
 #include "iou_module/daemon.h"
 
 int main(int argc, char** argv) {
+  // A reload that comes before the program listens to signals finds nothing to reload.
+  static_cast<void>(std::signal(SIGHUP, SIG_IGN));
   // The name is not looked up again, which the sandbox would refuse.
   const auto parse = [argc, argv, machine = splitnic::control::machine_name()] {
     return splitnic::iou::parse(argc, argv, machine);

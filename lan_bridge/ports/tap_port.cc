@@ -207,15 +207,23 @@ base::Status TapPort::configure(const TapOptions& options) {
   if (auto status = set_offloads(kOffloadsAll); !status) return status;
   // The alias first: from then on a crash leaves either nothing or a TAP with this alias.
   if (!is_adopted_ && !options.alias.empty()) {
-    if (auto status = link_->set_alias(options.alias); !status) return status;
+    if (auto status = unless_moved(link_->set_alias(options.alias)); !status) return status;
   }
   if (auto status = adopts_ ? base::Status() : set_persistent(); !status) return status;
   const bool keeps_mac = is_adopted_ && options.keeps_adopted_mac;
   if (options.mac && !keeps_mac && *options.mac != link_->state().mac) {
-    if (auto status = link_->set_mac(*options.mac); !status) return status;
+    if (auto status = unless_moved(link_->set_mac(*options.mac)); !status) return status;
   }
-  if (auto status = begin_with_mtu(options.mtu); !status) return status;
-  return set_gso_max(options);
+  if (auto status = unless_moved(begin_with_mtu(options.mtu)); !status) return status;
+  return unless_moved(set_gso_max(options));
+}
+
+// A descriptor that was stored may be of an interface that somebody has moved to another namespace:
+// it serves on with the settings that it has.
+base::Status TapPort::unless_moved(base::Status status) const {
+  if (status || !is_stored_ || status.error().errno_value() != EXDEV) return status;
+  base::log_debug(status.error().text());
+  return {};
 }
 
 // Where the next start finds the TAP by another way, or not at all, it goes with its descriptors.

@@ -88,6 +88,7 @@ class TapPort final : public LinkPort {
   static void open_others(std::vector<std::unique_ptr<TapPort>>& ports, const TapOptions& options,
                           std::uint32_t queues, bool has_several_queues);
   base::Status configure(const TapOptions& options);
+  base::Status unless_moved(base::Status status) const;
   base::Status set_persistent();
   base::Status set_gso_max(const TapOptions& options);
   void find_again();

@@ -183,6 +183,7 @@ check_kept() {
   start_service "$store"
   stop service TERM || fail "not a clean stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "an adopted nic0 is left after a stop"
+  kept_in_a_container
   # Other settings: the interface that was kept goes.
   start_service "$store"
   sed -i 's/^#tap = .*/tap = "nic1"/' "$work/nic0.toml"
@@ -190,6 +191,24 @@ check_kept() {
   wait_until 3 in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left though the settings name nic1"
   in_ns "$ns_host" test -e /sys/class/net/nic1 || fail "no nic1"
   stop service TERM || fail "not a clean stop"
+}
+
+# Moved to another network namespace, where the program can set nothing.
+kept_in_a_container() {
+  local index pod=sn$$-p
+  start_service "$store"
+  wait_up host
+  host_namespace "$pod" && ip -n "$ns_host" link set nic0 netns "$pod" || fail "nic0 cannot be moved"
+  silence_interface "$pod" nic0
+  ip -n "$pod" addr add 10.77.0.1/24 dev nic0 && ip -n "$pod" link set nic0 up || fail "nic0 cannot be set up in the container"
+  wait_until 5 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container"
+  index=$(in_ns "$pod" cat /sys/class/net/nic0/ifindex)
+  restart_service USR1 "$(pgrep -P "${pid_of[service]}")"
+  wait_up host
+  equal "the index of nic0 in the container" "$(in_ns "$pod" cat /sys/class/net/nic0/ifindex)" "$index"
+  wait_until 5 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container after a restart"
+  stop service TERM || fail "not a clean stop"
+  in_ns "$pod" test ! -e /sys/class/net/nic0 || fail "nic0 is left in the container after a stop"
 }
 
 # start_service STORE: the host with the settings of the check, under a manager that keeps a descriptor if STORE names the store.

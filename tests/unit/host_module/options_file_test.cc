@@ -31,6 +31,12 @@ TEST(HostOptionsFileTest, B_17_errors_of_the_configuration_file_have_line_and_na
   EXPECT_EQ(outcome.text.find("line 1"), std::string::npos) << "it is not from the file";
 }
 
+TEST(HostOptionsFileTest, B_17_a_file_that_cannot_be_read_is_refused_with_the_reason) {
+  expect_refused(with({"--config", "/nonexistent/a.toml"}), 2,
+                 "--config: /nonexistent/a.toml: No such file or directory");
+  expect_refused(with({"--config", "/tmp"}), 2, "--config: /tmp: it is a folder");
+}
+
 TEST(HostOptionsFileTest, B_04_what_was_given_is_known_by_name) {
   const ConfigFile file("failback = 7\nbusy-poll = true\nkeep-tap = false\nmtu = 1400\n");
   const auto outcome = with({"--config", file.path(), "--mtu", "1300"});
