@@ -54,7 +54,7 @@ std::string with_place(const CLI::App& app, const std::string& error) {
   return at ? "in the configuration file, " + error_at(*at, error).text() : error;
 }
 
-// CLI11 does not say why it cannot read the file of --config, which it throws as FileError.
+// Why CLI11 could not read the file of --config, for which it throws FileError.
 std::string why_unreadable(const CLI::App& app) {
   const CLI::Option* const config = app.get_config_ptr();
   const std::string path = config == nullptr ? "" : config->as<std::string>();

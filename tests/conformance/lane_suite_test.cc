@@ -63,7 +63,7 @@ TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
 }
 
 // What the suite retransmits is what it has sent: a right target does not fail for a flit that was
-// lost. Each one is, but for its retransmission.
+// lost. Each flit of a data lane is lost once.
 TEST(ConformanceLanes, wrong_flits_that_are_lost_come_again_as_they_were) {
   const Rule loses_first =
       flit_rule(To::kTarget, [known = std::set<std::uint32_t>()](const fabric::FlitHeader& header,
