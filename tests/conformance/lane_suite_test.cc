@@ -62,7 +62,7 @@ TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
   EXPECT_EQ(of_full.results.at(0).expected, "for links of the speed and shm profiles");
 }
 
-// What the suite retransmits is what it has sent: a right target does not fail for a flit that was
+// The suite retransmits what it has sent, so a right target does not fail for a flit that was
 // lost. Each flit of a data lane is lost once.
 TEST(ConformanceLanes, wrong_flits_that_are_lost_come_again_as_they_were) {
   const Rule loses_first =
