@@ -20,6 +20,7 @@ using State = PlayedPort::State;
 constexpr base::Duration kSlice = 1ms;     // at one end, while all of them wait
 constexpr base::Duration kTakesOver = 5s;  // P-SUBN-5: 2 s of silence, a sweep, and time to set
 constexpr std::size_t kReservedAt = 7;     // of an SMP
+constexpr std::byte kReserved{0x7F};       // the other bit is C
 constexpr std::size_t kAskedMax = 20'000;  // more are a flood
 constexpr std::uint64_t kEui64 = 0x0200'0000'0000'0E00;
 constexpr std::string_view kNode;
@@ -148,10 +149,13 @@ void Subnet::on_smp(std::size_t port, base::Bytes bytes) {
                           "one that is not: " + std::string(fabric::name(error)));
   }
   if (port == kNodePort) return outcome().fail("no SMP at the port of a node", "one");
-  if (bytes[kReservedAt] != std::byte{0}) {
+  if ((bytes[kReservedAt] & kReserved) != std::byte{0}) {
     return outcome().fail("reserved bits of 0 in SMPs", "others");
   }
   if (smp.hop == 0) return outcome().fail("SMPs with a hop of 1 at least", "hop 0");
+  if (smp.hop == 1 && smp.is_cut_off) {
+    return outcome().fail("no C of a switch that is no router", "C");
+  }
   if (smp.route.ports.at(smp.hop - 1U) != port) {
     return outcome().fail("the port that it leaves by in the route of an SMP", "another port");
   }

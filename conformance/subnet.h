@@ -120,9 +120,17 @@ class Subnet {
   bool are_tables_right();
   // The same for the table of the target, which is read by GET TABLE.
   bool expect_own_table_right();
+  // The table of the target, whole; the case ends if there is none.
   std::optional<PlayedSwitch::Table> own_table();
+  // NODE of the target has the check of the table that it has in force.
+  bool expect_check_of_node();
 
  private:
+  struct OwnTable {
+    PlayedSwitch::Table table = PlayedSwitch::Table(PlayedSwitch::kLids);
+    bool is_whole = true;  // both blocks are of one table, and its check is right
+  };
+
   using Distances = std::map<std::string, unsigned>;  // from one switch
 
   void on_smp(std::size_t port, base::Bytes bytes);
@@ -131,6 +139,7 @@ class Subnet {
   void take_request(PlayedSwitch& at, const fabric::Smp& smp);
   bool check_request(const PlayedSwitch& at, const Asked& request);
   bool check_part(const PlayedSwitch& at, const fabric::SmpTable& part);
+  std::optional<OwnTable> read_own_table();
   bool await_nothing_held();
   bool is_used(const std::string& name) const;
   std::vector<PlayedPort> own_ports() const;

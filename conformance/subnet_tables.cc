@@ -106,8 +106,9 @@ bool Subnet::are_tables_right() {
   });
 }
 
-std::optional<PlayedSwitch::Table> Subnet::own_table() {
-  PlayedSwitch::Table table(PlayedSwitch::kLids);
+std::optional<Subnet::OwnTable> Subnet::read_own_table() {
+  OwnTable out;
+  std::optional<std::uint32_t> check;
   for (const std::uint16_t block : std::array<std::uint16_t, 2>{0, 1}) {
     OwnedSmp get = request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kTable, {kEastLid, 0});
     fabric::SmpTable part;
@@ -120,14 +121,36 @@ std::optional<PlayedSwitch::Table> Subnet::own_table() {
     const bool is_good = reply->smp.status == fabric::SmpStatus::kDone && got.block == block &&
                          got.ports.size() == fabric::kSmpBlockLids;
     if (!expect(is_good, "the block that was asked for")) return std::nullopt;
-    std::ranges::copy(got.ports,
-                      table.begin() + static_cast<std::ptrdiff_t>(block * fabric::kSmpBlockLids));
-    const bool is_last = block == 1;
-    if (is_last && !expect(got.check == PlayedSwitch::check_of(table), "the check of the table")) {
+    std::ranges::copy(
+        got.ports, out.table.begin() + static_cast<std::ptrdiff_t>(block * fabric::kSmpBlockLids));
+    out.is_whole &= !check || *check == got.check;
+    check = got.check;
+  }
+  out.is_whole &= *check == PlayedSwitch::check_of(out.table);
+  return out;
+}
+
+// Another table may come into force between the two blocks, or between the table and NODE.
+std::optional<PlayedSwitch::Table> Subnet::own_table() {
+  for (const base::Time until = now() + kSettles;; listen(kLooksEvery)) {
+    auto read = read_own_table();
+    if (!read) return std::nullopt;
+    if (read->is_whole) return std::move(read->table);
+    if (now() >= until) {
+      expect(false, "a table with its check");
       return std::nullopt;
     }
   }
-  return table;
+}
+
+bool Subnet::expect_check_of_node() {
+  for (const base::Time until = now() + kSettles;; listen(kLooksEvery)) {
+    const auto table = own_table();
+    const auto node = table ? own_node({kEastLid, 0}) : std::nullopt;
+    if (!node) return false;
+    if (node->check == PlayedSwitch::check_of(*table)) return true;
+    if (now() >= until) return expect(false, "the check of the table in NODE");
+  }
 }
 
 bool Subnet::await_nothing_held() {

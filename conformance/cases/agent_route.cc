@@ -52,10 +52,7 @@ void add_node(SubnetGroup& group) {
   });
   group.add("node_check", "P-SUBN-1", "The check of NODE is that of the table in force.",
             [](Subnet& s) {
-              if (!s.begin()) return;
-              const auto table = s.own_table();
-              const auto node = table ? node_of_target(s) : std::nullopt;
-              if (node) s.expect(node->check == PlayedSwitch::check_of(*table), "the check");
+              if (s.begin()) s.expect_check_of_node();
             });
   group.add("node_changes", "P-SUBN-1",
             "The changes of NODE count links of cables, and not those of nodes.", [](Subnet& s) {
@@ -92,10 +89,11 @@ void add_node(SubnetGroup& group) {
 // The reply comes to this switch and to no other one, by the way that its request took: the ports
 // by which it came in, so those of the request in reverse. Nothing if it does not.
 std::optional<OwnedSmp> await_reply(Subnet& s, const OwnedSmp& request, std::string_view at,
-                                    const std::vector<std::uint8_t>& route) {
+                                    const std::vector<std::uint8_t>& route,
+                                    base::Duration at_least = {}) {
   const auto is_reply = [&](const Taken& one) { return one.is_reply_to(request.smp.transaction); };
   const auto has_come = [&] { return std::ranges::any_of(s.taken(), is_reply); };
-  if (!s.await("a reply at " + std::string(at), has_come)) return std::nullopt;
+  if (!s.await("a reply at " + std::string(at), has_come, at_least)) return std::nullopt;
   s.listen(20ms);
   s.expect(std::ranges::count_if(s.taken(), is_reply) == 1, "one reply");
   const Taken& reply = *std::ranges::find_if(s.taken(), is_reply);
@@ -147,6 +145,26 @@ OwnedSmp set_table_of(const Neighbour& by) {
   return set;
 }
 
+// Served by the switch that it arrives at: a better manager.
+OwnedSmp set_manager_of(const Neighbour&) {
+  return Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kFarSwitchLid, UINT8_MAX});
+}
+
+// Its REPLY has a whole block of ports.
+OwnedSmp get_table_of(const Neighbour& by) {
+  OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kTable, {by.lid, 0});
+  const fabric::SmpTable block;
+  get.body.resize(block.bytes());
+  fabric::emit_smp_table(get.body, block);
+  return get;
+}
+
+// An SMP that passes by does not change whom the switch obeys.
+void expect_manager_as_before(Subnet& s) {
+  const auto reply = s.ask(get_node(kEast), "a reply that names the manager");
+  if (reply) s.expect(reply->smp.manager == s.manager(), "the manager as before");
+}
+
 // All is as it was sent, but for what each switch on the way changes.
 bool is_as_sent(const OwnedSmp& sent, const OwnedSmp& come) {
   OwnedSmp same = sent;
@@ -155,8 +173,8 @@ bool is_as_sent(const OwnedSmp& sent, const OwnedSmp& come) {
   return same.bytes() == come.bytes();
 }
 
-// A request goes from one neighbour to the other one, and its REPLY back. The sender writes 1 as
-// its own port: only from west is that not the port it comes in by.
+// A request goes from one neighbour to the other one, and its REPLY back, which has C. The sender
+// writes 1 as its own port: only from west is that not the port it comes in by.
 void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& from,
                 const Neighbour& to, OwnedSmp (*request_of)(const Neighbour& by)) {
   group.add(name, "P-SUBN-4",
@@ -169,6 +187,7 @@ void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& fr
               s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
                 if (one.smp.smp.transaction != request.smp.transaction) return 1;
                 arrived = one;
+                reply.smp.is_cut_off = true;
                 replied = reply;
                 return 1;
               };
@@ -180,7 +199,31 @@ void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& fr
               s.expect(smp.route.ports[0] == from.port, "the port that it came in by");
               s.expect(is_as_sent(request, arrived->smp), "the rest of the request as it was");
               const auto reply = await_reply(s, request, from.name, {to.port, 1});
-              if (reply) s.expect(is_as_sent(replied, *reply), "the rest of the REPLY as it was");
+              if (!reply) return;
+              s.expect(is_as_sent(replied, *reply), "the rest of the REPLY as it was");
+              expect_manager_as_before(s);
+            });
+}
+
+void add_passed_trap(SubnetGroup& group) {
+  group.add("passes_on_a_trap", "P-SUBN-4", "TRAP of another switch is passed on by its route.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              OwnedSmp trap = fresh(s, get_node(kWest), {1, kWestPort});
+              trap.smp.method = SmpMethod::kTrap;
+              s.send("east", trap);
+              const auto is_it = [&](const Taken& one) {
+                return one.is_trap() && one.smp.smp.transaction == trap.smp.transaction;
+              };
+              const auto has_come = [&] { return std::ranges::any_of(s.taken(), is_it); };
+              if (!s.await("it at the other cable", has_come)) return;
+              s.listen(20ms);
+              s.expect(std::ranges::count_if(s.taken(), is_it) == 1, "one TRAP");
+              const Taken& come = *std::ranges::find_if(s.taken(), is_it);
+              s.expect(come.at == "west", "it at the switch that its route leads to");
+              s.expect(come.smp.smp.hop == 2 && come.smp.smp.route.hops == 2, "one hop more");
+              s.expect(come.smp.smp.route.ports[0] == kEastPort, "the port that it came in by");
+              s.expect(is_as_sent(trap, come.smp), "the rest of TRAP as it was");
             });
 }
 
@@ -203,6 +246,9 @@ void add_routes(SubnetGroup& group) {
   add_passed(group, "passes_on", kEast, kWest, get_node);
   add_passed(group, "passes_on_to_east", kWest, kEast, get_node);
   add_passed(group, "passes_on_a_table", kEast, kWest, set_table_of);
+  add_passed(group, "passes_on_a_block", kEast, kWest, get_table_of);
+  add_passed(group, "passes_on_a_manager", kEast, kWest, set_manager_of);
+  add_passed_trap(group);
   group.add("replies_to_west", "P-SUBN-4", "REPLY leaves by the port that its request came in by.",
             [](Subnet& s) {
               if (!s.begin()) return;
@@ -212,31 +258,57 @@ void add_routes(SubnetGroup& group) {
             });
 }
 
-// It comes back to east, which has sent it.
-void expect_back(Subnet& s, const OwnedSmp& request, std::string_view expected,
-                 base::Duration at_least = {}) {
-  s.send("east", request);
-  const auto has_come = [&] {
-    return s.find([&](const Asked& one) {
-      return one.at == "east" && one.smp.smp.transaction == request.smp.transaction;
-    }) != nullptr;
+// A request leads back to the switch that sends it, and so does its REPLY. `came_in_by` are the
+// ports by which the request comes in on its way.
+void expect_back(Subnet& s, const std::string& of, const OwnedSmp& request,
+                 const std::vector<std::uint8_t>& came_in_by, base::Duration at_least = {}) {
+  s.send(of, request);
+  const auto is_it = [&](const Asked& one) {
+    return one.smp.smp.transaction == request.smp.transaction;
   };
-  s.await(expected, has_come, at_least);
+  if (!s.await(
+          "it at the end of its route", [&] { return s.find(is_it) != nullptr; }, at_least)) {
+    return;
+  }
+  const Asked& come = *s.find(is_it);
+  s.expect(come.at == of, "it at the switch that sent it");
+  s.expect(come.smp.smp.hop == came_in_by.size(), "a hop for each link");
+  s.expect(std::ranges::equal(come.smp.smp.route.used(), came_in_by),
+           "the ports that it came in by as its route");
+  s.expect(is_as_sent(request, come.smp), "the rest of the request as it was");
+  // The reversed route leads back by the same links: what it comes in by is what the request left
+  // by, from its last link to its first one.
+  std::vector<std::uint8_t> of_reply(request.smp.route.used().begin(),
+                                     request.smp.route.used().end());
+  std::ranges::reverse(of_reply);
+  const auto reply = await_reply(s, request, of, of_reply, at_least);
+  if (reply) s.expect(reply->smp.attribute == request.smp.attribute, "a REPLY about it");
+}
+
+// Around by far, east, the target and west, this many times: no two links have the same ports.
+void go_around(Subnet& s, std::size_t times) {
+  std::vector<std::uint8_t> route, came_in_by;
+  for (std::size_t i = 0; i < times; ++i) {
+    route.insert(route.end(), {1, 1, kWestPort, 3});
+    came_in_by.insert(came_in_by.end(), {3, kEastPort, 1, 2});
+  }
+  expect_back(s, "far", fresh(s, get_node({"far", 1, kFarSwitchLid}), route), came_in_by, kLongWay);
 }
 
 void add_long_routes(SubnetGroup& group) {
   group.add("back_by_the_same_cable", "P-SUBN-4", "A route may lead back by the cable it came by.",
             [](Subnet& s) {
               if (!s.begin()) return;
-              expect_back(s, fresh(s, get_node(kEast), {1, kEast.port}), "it at the same cable");
+              expect_back(s, "east", fresh(s, get_node(kEast), {1, kEast.port}), {kEastPort, 1});
             });
-  group.add("64_hops", "P-SUBN-4", "A route of 64 hops is walked to its end.", [](Subnet& s) {
-    if (!s.begin()) return;
-    // To and fro on the cable: the last link leads to east.
-    const std::vector<std::uint8_t> route(fabric::kSmpHopsMax, 1);
-    expect_back(s, fresh(s, get_node(kEast), route),
-                "the request behind 64 links, at the switch that sent it", kLongWay);
-  });
+  group.add("around", "P-SUBN-4", "A route of four links has each port that the SMP came in by.",
+            [](Subnet& s) {
+              if (s.begin()) go_around(s, 1);
+            });
+  group.add("64_hops", "P-SUBN-4", "A route of 64 hops is walked to its end, and back.",
+            [](Subnet& s) {
+              if (s.begin()) go_around(s, fabric::kSmpHopsMax / 4);
+            });
 }
 
 }  // namespace

@@ -70,15 +70,34 @@ void add_trap_ways(SubnetGroup& group) {
                            trap->smp.smp.hop == back.size(),
                        "the way back as the route of TRAP");
             });
+  group.add("trap_by_the_last_way", "P-SUBN-10",
+            "TRAP takes the way of the last SET MANAGER, also of the same manager.", [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              const auto before = node_of_target(s);
+              if (!before) return;
+              const auto better = *better_than_target(s);
+              const auto reply = s.ask(
+                  Subnet::request(fabric::SmpMethod::kSet, fabric::SmpAttribute::kManager, better),
+                  "a reply to SET MANAGER at west", "west");
+              if (!expect_status(s, reply, fabric::SmpStatus::kDone, better)) return;
+              drop_cable(s, kEastPort);
+              const Taken* const trap = await_trap(s, before->changes + 1);
+              if (trap != nullptr) s.expect(trap->at == "west", "TRAP at the other switch");
+            });
 }
 
 void add_trap_repetitions(SubnetGroup& group) {
-  group.add("trap_repeats", "P-SUBN-10", "TRAP repeats every 100 ms until GET NODE comes.",
-            [](Subnet& s) {
+  group.add("trap_repeats", "P-SUBN-10",
+            "TRAP repeats every 100 ms until the manager asks for NODE.", [](Subnet& s) {
               if (!s.begin() || !obtain(s)) return;
               s.forget_taken();
               drop_cable(s, kWestPort);
-              if (!s.await("three TRAPs", [&] { return traps(s) >= 3; })) return;
+              if (!s.await("two TRAPs", [&] { return traps(s) >= 2; })) return;
+              if (!s.own_node({kEastLid, 0})) return;
+              s.listen(10ms);
+              s.forget_taken();
+              const auto has_come = [&] { return traps(s) >= 1; };
+              if (!s.await("TRAP behind GET NODE of another switch", has_come)) return;
               if (!node_of_target(s)) return;
               s.listen(10ms);
               s.forget_taken();

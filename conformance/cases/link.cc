@@ -7,6 +7,7 @@
 namespace splitnic::conformance {
 namespace {
 
+using namespace std::chrono_literals;
 using fabric::Init;
 using fabric::InitReason;
 using fabric::InitStep;
@@ -318,6 +319,8 @@ void add_ends_of_links(Group& group) {
   group.add("bye_ends_the_link", "P-INIT-15", "After BYE cells are dropped until the next INIT.",
             [](Host& h) {
               if (!h.attach()) return;
+              expect_probe_reply(h);  // nothing is on its way any more
+              h.listen(5ms);
               h.send(h.init(InitStep::kBye));
               h.forget_events();
               h.send_request(h.next_context(), messaging::CfgCode::kEcho, {});

@@ -138,6 +138,37 @@ void add_agent_replies(std::vector<Fault>& all) {
                         }));
   all.push_back(of_smps("agent_no_trap", "no TRAP is sent", "agent.trap", out,
                         [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; }));
+  all.push_back({.name = "agent_trap_by_the_first_way",
+                 .what = "TRAP leaves by the way of the first SET MANAGER",
+                 .noticed_by = "agent.trap_by_the_last_way",
+                 .role = Role::kSubnet,
+                 .at_port = [way = std::make_shared<std::size_t>(0)](std::size_t port) {
+                   return both(smp_rule(To::kTarget,
+                                        [=](OwnedSmp& one) {
+                                          if (*way == 0 && is_set_manager(one)) *way = port;
+                                          return true;
+                                        }),
+                               smp_rule(To::kSuite, [=](OwnedSmp& one) {
+                                 return one.smp.method != SmpMethod::kTrap || *way == port;
+                               }));
+                 }});
+  all.push_back(fault_of(
+      "agent_trap_ends_by_any", "TRAP ends when anybody asks for NODE", "agent.trap_repeats", [] {
+        const auto known = std::make_shared<Known>();
+        return both(smp_rule(To::kTarget,
+                             [=](OwnedSmp& one) {
+                               if (one.smp.method == SmpMethod::kGet) *known = {};
+                               return true;
+                             }),
+                    smp_rule(To::kSuite,
+                             [=, first = std::optional<std::uint64_t>()](OwnedSmp& one) mutable {
+                               if (one.smp.method != SmpMethod::kTrap) return true;
+                               const bool is_new = first != one.smp.transaction;
+                               first = one.smp.transaction;
+                               if (is_new) known->add(one.smp.transaction);
+                               return known->has(one.smp.transaction);
+                             }));
+      }));
   all.push_back({.name = "agent_trap_by_port_1",
                  .what = "TRAP leaves by port 1, whatever SET MANAGER came in by",
                  .noticed_by = "agent.trap_over_two_links",
@@ -231,6 +262,25 @@ void add_agent_replies(std::vector<Fault>& all) {
          [](OwnedSmp&) { return false; });
 }
 
+// SET MANAGER for another switch is passed on, and a copy of it is for this one.
+Rule obey_what_passes() {
+  return flit_rule(To::kTarget,
+                   [](fabric::FlitHeader& header, RelayBytes& cell, RelayBytes& behind) {
+                     fabric::CellView view;
+                     fabric::Smp smp;
+                     if (fabric::parse_cell(cell, view) != fabric::CellError::kNone ||
+                         view.header.dqpn != kSubnetQpn ||
+                         fabric::parse_smp(view.payload, smp) != fabric::SmpError::kNone)
+                       return true;
+                     OwnedSmp copy(smp);
+                     if (!is_set_manager(copy) || smp.hop == smp.route.hops) return true;
+                     copy.smp.route.hops = smp.hop;
+                     ++copy.smp.transaction;
+                     behind = flit_of(header, cell_of(view.header, copy.bytes()));
+                     return true;
+                   });
+}
+
 // Of what another switch has sent.
 void add_passed_on(std::vector<Fault>& all) {
   const auto reply = [&](const std::string& name, const std::string& what, ChangeSmp change) {
@@ -256,6 +306,33 @@ void add_passed_on(std::vector<Fault>& all) {
     if (is_reply(one)) one.body.back() ^= std::byte{1};
     return true;
   });
+  const auto longer = [&](const std::string& name, const std::string& what,
+                          const std::string& noticed_by, ChangeSmp change) {
+    all.push_back(of_smps(
+        name, what, noticed_by, To::kSuite,
+        [change = std::move(change)](OwnedSmp& one) { return one.smp.hop < 2 || change(one); }));
+  };
+  longer("agent_keeps_traps", "TRAP of another switch is not passed on", "agent.passes_on_a_trap",
+         [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; });
+  longer("agent_keeps_blocks", "a REPLY with a block is not passed on", "agent.passes_on_a_block",
+         [](OwnedSmp& one) { return !is_reply(one) || one.body.size() < fabric::kSmpBlockLids; });
+  longer("agent_without_c", "C of a REPLY that is passed on is lost", "agent.passes_on",
+         [](OwnedSmp& one) {
+           one.smp.is_cut_off = false;
+           return true;
+         });
+  longer("agent_late_ports", "the port behind the third hop is replaced by another one",
+         "agent.64_hops", [](OwnedSmp& one) {
+           if (one.smp.hop > 3) one.smp.route.ports.at(one.smp.hop - 2U) = kWestPort;
+           return true;
+         });
+  longer("agent_other_port_on_the_way", "the port behind the second hop is replaced by another one",
+         "agent.around", [](OwnedSmp& one) {
+           if (one.smp.hop > 2) one.smp.route.ports[1] = 7;
+           return true;
+         });
+  all.push_back(fault_of("agent_obeys_what_passes", "SET MANAGER for another switch is obeyed",
+                         "agent.passes_on_a_manager", obey_what_passes));
   all.push_back(of_smps("agent_other_way_back", "REPLY has a port that it does not leave by",
                         "agent.reply_route", To::kSuite, [](OwnedSmp& one) {
                           if (is_reply(one) && one.smp.hop == 1) one.smp.route.ports[0] = 7;

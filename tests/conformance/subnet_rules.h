@@ -86,6 +86,9 @@ inline bool is_request(const OwnedSmp& one) {
   return one.smp.method == SmpMethod::kGet || one.smp.method == SmpMethod::kSet;
 }
 inline bool is_of_target(const OwnedSmp& one) { return one.smp.manager.lid == kManagerLid; }
+inline bool is_set_manager(const OwnedSmp& one) {
+  return one.smp.method == SmpMethod::kSet && one.smp.attribute == SmpAttribute::kManager;
+}
 inline bool is_reply(const OwnedSmp& one) { return one.smp.method == SmpMethod::kReply; }
 
 using ChangeTable = std::function<void(SmpTable& part)>;

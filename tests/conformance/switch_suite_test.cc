@@ -38,7 +38,7 @@ TEST(ConformanceSwitchSuite, every_case_passes_against_the_keyed_switch) {
 }
 
 TEST(ConformanceSwitchSuite, every_case_passes_over_a_path_with_a_delay) {
-  SwitchTarget target({.delay = 5ms});
+  SwitchTarget target({.delay = 25ms});
   EXPECT_EQ(not_passed(run(target.lines())), "");
 }
 
