@@ -22,7 +22,7 @@ tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd
   lintian systemd-container zsh fish chromium-headless-shell poppler-utils
-  network-manager ifupdown netplan.io)
+  network-manager ifupdown netplan.io libvirt-clients libxml2-utils)
 # A guest of QEMU: its kernel is the one of Debian's installer, whose package changes nothing on the machine that has it.
 [ "$(dpkg --print-architecture)" = amd64 ] && tests+=(qemu-system-x86 debian-installer-12-netboot-amd64 busybox)
 # Of the runtimes of podman the one that runs on any kind of cgroups.

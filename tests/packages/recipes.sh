@@ -62,6 +62,17 @@ generate_netplan() {
     fail "netplan: $(cat "$work/np")"
 }
 
+libvirt_card() {
+  block_of guest-nic.xml >"$work/guest-nic.xml" || fail "no guest-nic.xml"
+  { echo "<domain type='kvm'><name>guest</name><memory>1</memory><os><type>hvm</type></os><devices>" &&
+    cat "$work/guest-nic.xml" && echo "</devices></domain>"; } >"$work/guest.xml"
+  virt-xml-validate "$work/guest.xml" domain >"$work/vx" 2>&1 || fail "virt-xml-validate: $(cat "$work/vx")"
+  # A file with a mistake is refused, so the check above can fail.
+  sed -i 's/source bridge=/source network_bridge=/' "$work/guest.xml"
+  virt-xml-validate "$work/guest.xml" domain >/dev/null 2>&1 && fail "virt-xml-validate takes anything"
+  return 0
+}
+
 # with TOOL CHECK: one that is missing is no reason to check less.
 with() {
   command -v "$1" >/dev/null || fail "$1 is not installed: scripts/install-deps.sh installs it"
@@ -73,3 +84,4 @@ PATH=$PATH:/usr/sbin:/sbin
 with nmcli network_manager
 with ifquery interfaces
 with netplan netplan_file
+with virt-xml-validate libvirt_card
