@@ -2,7 +2,7 @@
 // as a sequence diagram, their fields and their bytes.
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "conformance/report/decode.h"
 #include "conformance/report/report.h"
@@ -11,6 +11,9 @@ namespace splitnic::conformance {
 namespace {
 
 constexpr std::size_t kLabelMax = 70;
+// Datagrams of all cases that passed, and of one of them at least: a browser opens 20 MB readily.
+constexpr std::size_t kShownOfPassed = 20'000;
+constexpr std::size_t kShownAtLeast = 50;
 constexpr int kWidth = 760;
 constexpr int kSuiteX = 90;
 constexpr int kTargetX = 670;
@@ -80,13 +83,13 @@ std::string messages(const Transcript& transcript, const std::vector<Decoded>& d
     for (const std::string& line : decoded[i].fields) out += escaped(line) + "\n";
     out += hex_of(one.bytes) + "</pre></details>\n";
   }
-  if (transcript.left_out() > 0) {
-    out += fmt::format("<p>{} more datagrams are left out.</p>\n", transcript.left_out());
-  }
+  const std::size_t rest = transcript.all().size() - decoded.size() + transcript.left_out();
+  if (rest > 0) out += fmt::format("<p>{} more datagrams are left out.</p>\n", rest);
   return out;
 }
 
-std::string section(const CaseResult& result) {
+// At most `shown` datagrams if it passed.
+std::string section(const CaseResult& result, std::size_t shown) {
   std::string out = fmt::format(
       "<details id=\"{}\"><summary><span class=\"v {}\">{}</span> {} <span class=\"c\">{} &mdash; "
       "{}</span></summary>\n",
@@ -99,7 +102,10 @@ std::string section(const CaseResult& result) {
                        escaped(result.received));
   }
   std::vector<Decoded> decoded;
-  for (const Exchanged& one : result.transcript.all()) decoded.push_back(decode(one.bytes));
+  for (const Exchanged& one : result.transcript.all()) {
+    if (decoded.size() == shown && result.verdict == Verdict::kPass) break;
+    decoded.push_back(decode(one.bytes));
+  }
   if (!decoded.empty()) {
     out += diagram(result.transcript, decoded) + messages(result.transcript, decoded);
   }
@@ -164,13 +170,15 @@ std::string html_of(const Report& report) {
       "</title><style>{}</style></head><body>\n<h1>Conformance of {}</h1>\n<p>{}; seed {}.</p>\n",
       escaped(report.target), kStyle, escaped(report.target), report.summary(), report.seed);
   out += summary_table(report) + clauses_table(report) + states_table(report);
+  const std::size_t shown =
+      std::max(kShownAtLeast, kShownOfPassed / std::max<std::size_t>(report.results.size(), 1));
   std::string group;
   for (const CaseResult& result : report.results) {
     if (result.about.group() != group) {
       group = result.about.group();
       out += fmt::format("<h2>{}</h2>\n", escaped(group));
     }
-    out += section(result);
+    out += section(result, shown);
   }
   return out + "</body></html>\n";
 }

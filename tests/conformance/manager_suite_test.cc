@@ -32,10 +32,8 @@ TEST(ConformanceManagerSuite, every_case_passes_against_the_manager) {
 
 // Wherever the target's link comes up before that of the suite.
 TEST(ConformanceManagerSuite, every_case_passes_over_a_path_with_a_delay) {
-  for (const base::Duration delay : {1ms, 15ms}) {
-    ManagerTarget target({.delay = delay});
-    EXPECT_EQ(not_passed(run(target)), "") << delay / 1ms << " ms";
-  }
+  ManagerTarget target({.delay = 15ms});
+  EXPECT_EQ(not_passed(run(target)), "");
 }
 
 // As a person reads them in the report.

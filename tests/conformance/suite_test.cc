@@ -178,6 +178,12 @@ TEST(ConformanceSuite, a_run_in_which_nothing_ran_is_not_good) {
   EXPECT_FALSE(run(target, {"cfg.echo"}, {{"cfg", "no time"}}).is_good());
 }
 
+std::size_t arrows_of(const std::string& page) {
+  std::size_t arrows = 0;
+  for (std::size_t at = 0; (at = page.find("<path ", at)) != std::string::npos; ++at) ++arrows;
+  return arrows;
+}
+
 TEST(ConformanceReport, the_page_has_every_message_of_a_case_as_an_arrow) {
   UnitTarget target({});
   const Report report = run(target, {"cfg.echo"});
@@ -187,9 +193,25 @@ TEST(ConformanceReport, the_page_has_every_message_of_a_case_as_an_arrow) {
                             "CONNECT_REP", "BufferRecvPool", "ECHO"}) {
     EXPECT_THAT(page, HasSubstr(label));
   }
-  std::size_t arrows = 0;
-  for (std::size_t at = 0; (at = page.find("<path ", at)) != std::string::npos; ++at) ++arrows;
-  EXPECT_EQ(arrows, report.results[0].transcript.all().size());
+  EXPECT_EQ(arrows_of(page), report.results[0].transcript.all().size());
+}
+
+// A browser does not open the 60,000 datagrams of a run around a manager.
+TEST(ConformanceReport, the_page_of_many_cases_shortens_those_that_passed) {
+  Report report;
+  for (int i = 0; i < 200; ++i) {
+    CaseResult result{.about = cases().front(),
+                      .verdict = i == 0 ? Verdict::kFail : Verdict::kPass};
+    for (int k = 0; k < 150; ++k) {
+      result.transcript.add(Direction::kSent, {}, base::Bytes(std::array<std::byte, 4>{}));
+    }
+    report.results.push_back(result);
+  }
+  const std::string page = html_of(report);
+  EXPECT_EQ(arrows_of(page), 150U + 199 * 100);
+  EXPECT_THAT(page, HasSubstr("<p>50 more datagrams are left out.</p>"));
+  report.results.resize(10);
+  EXPECT_EQ(arrows_of(html_of(report)), 10U * 150);
 }
 
 TEST(ConformanceReport, clauses_have_the_worst_verdict_of_their_cases_in_the_order_of_their_ids) {
