@@ -1,6 +1,8 @@
 // Paths that damage what they carry, and readers that are slow.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/sim/scenario.h"
 
 namespace splitnic::sim::faults_sim_test {
@@ -41,6 +43,52 @@ TEST(SimFaults, S000_15_duplicated_reordered_corrupted_and_cut_datagrams) {
   for (const std::size_t datagram : {576U, 1472U, 9000U}) {
     s.world.path.datagram_bytes_max = datagram;
     EXPECT_EQ(run(s).failure, "") << datagram;
+  }
+}
+
+std::uint64_t garbled(World& world) {
+  return world.host_path().counts().garbled + world.iou_path().counts().garbled;
+}
+
+// Frames both ways, of which each is compared with what was sent, until `datagrams` of the path
+// were garbled on their way; then the path is healed.
+void expect_no_payload_changed(const WorldConfig& config, std::uint64_t datagrams) {
+  World world(config);
+  fabric::FaultConfig faults = config.faults;
+  faults.garble_ppm = 100'000;
+  world.set_faults(faults);
+  ASSERT_TRUE(world.run_until(60s, [&] { return world.connected(); }));
+  for (std::size_t bytes = 60; garbled(world) < datagrams; bytes = 60 + bytes * 7 % 1467) {
+    for (int i = 0; i < 64; ++i) {
+      world.send_to_lan(bytes);
+      world.send_to_host(bytes);
+    }
+    const auto has_room = [&] {
+      return world.to_lan.sent() - world.to_lan.taken() < 500 &&
+             world.to_host.sent() - world.to_host.taken() < 500;
+    };
+    ASSERT_TRUE(world.run_until(10s, has_room)) << garbled(world);
+  }
+  world.set_faults(config.faults);
+  EXPECT_TRUE(world.run_until(10s, [&] { return world.all_arrived(); }));
+  const auto violations = world.violations();
+  EXPECT_TRUE(violations.empty()) << violations.front();
+  EXPECT_GT(world.to_lan.taken(), datagrams / 10);
+}
+
+// A tenth of the datagrams, with keys and without; SPLITNIC_LONG: a million of each.
+TEST(SimFaults, L_30_no_garbled_datagram_changes_a_payload) {
+  const std::uint64_t datagrams = std::getenv("SPLITNIC_LONG") == nullptr ? 3'000 : 1'000'000;
+  for (const bool is_keyed : {false, true}) {
+    for (const auto profile : {fabric::LinkProfile::kSpeed, fabric::LinkProfile::kFull}) {
+      WorldConfig config;
+      config.seed = 30;
+      config.faults.delay = 50us;
+      config.is_keyed = is_keyed;
+      config.profile = profile;
+      SCOPED_TRACE(is_keyed ? "with keys" : "without keys");
+      expect_no_payload_changed(config, datagrams);
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // A decorator that injects the faults of networks: loss (single and in bursts), duplication,
-// reordering, delay, flipped bits, truncation; and those of tests: a predicate that drops, a cut
-// cable, a forged report of a narrow path. Faults apply on receipt (drop_sent on sending), to each
-// datagram of a batch; the remaining datagrams of a batch stay one batch. All chance comes from one
-// seeded Random: same seed, same faults. Thread: the owner of the underlay below.
+// reordering, delay, flipped bits, truncation, garbled datagrams; and those of tests: a predicate
+// that drops, a cut cable, a forged report of a narrow path. Faults apply on receipt (drop_sent on
+// sending), to each datagram of a batch; the remaining datagrams of a batch stay one batch. All
+// chance comes from one seeded Random: same seed, same faults. Thread: the owner of the underlay
+// below.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,22 @@ struct FaultConfig {
   base::Duration jitter{};        // plus [0, jitter) per batch
   std::uint32_t corrupt_ppm = 0;  // one bit is flipped
   std::uint32_t truncate_ppm = 0;
+  std::uint32_t garble_ppm = 0;  // one of Garble
+};
+
+enum class Garble : std::uint8_t {
+  kBits,     // one to three are flipped
+  kBurst,    // up to 32 bits in a row become others
+  kShorter,  // its end is missing
+  kLonger,   // other bytes are behind it
+  kAll,      // each byte becomes another
+  kHeader,   // the first 16 to 48 bytes become others
+  kCount_
 };
 
 struct FaultCounts {
-  std::uint64_t seen = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, truncated = 0;
+  std::uint64_t seen = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, truncated = 0,
+                garbled = 0;
 };
 
 class FaultUnderlay final : public UnderlayDecorator {
@@ -72,6 +85,7 @@ class FaultUnderlay final : public UnderlayDecorator {
   std::optional<Received> survivors(const Received& batch);
   void take(const Received& batch);
   void pass(base::Bytes datagram, const Received& batch);
+  void garble(std::vector<std::byte>& datagram);
   void hold(base::Time due, base::Bytes bytes, std::size_t stride, const PeerAddress& from);
   std::optional<Received> release();
 
@@ -124,8 +138,8 @@ inline bool FaultUnderlay::may_lose() const {
 
 inline bool FaultUnderlay::may_change() const {
   return config_.duplicate_ppm != 0 || config_.reorder_ppm != 0 || config_.corrupt_ppm != 0 ||
-         config_.truncate_ppm != 0 || config_.delay != base::Duration::zero() ||
-         config_.jitter != base::Duration::zero();
+         config_.truncate_ppm != 0 || config_.garble_ppm != 0 ||
+         config_.delay != base::Duration::zero() || config_.jitter != base::Duration::zero();
 }
 
 inline std::optional<Underlay::Received> FaultUnderlay::receive() {
@@ -209,6 +223,13 @@ inline void FaultUnderlay::pass(base::Bytes datagram, const Received& batch) {
     if (!rest.empty()) hold(soon, rest, rest.size(), batch.from);
     return;
   }
+  if (happens(config_.garble_ppm)) {
+    ++counts_.garbled;
+    std::vector<std::byte> other(datagram.begin(), datagram.end());
+    garble(other);
+    if (!other.empty()) hold(soon, other, other.size(), batch.from);
+    return;
+  }
   if (happens(config_.reorder_ppm)) {
     ++counts_.reordered;
     hold(soon + config_.reorder_delay, datagram, datagram.size(), batch.from);
@@ -219,6 +240,47 @@ inline void FaultUnderlay::pass(base::Bytes datagram, const Received& batch) {
     ++counts_.corrupted;
     const std::size_t bit = random_.below(datagram.size() * 8);
     passed_[passed_.size() - datagram.size() + bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+}
+
+inline void FaultUnderlay::garble(std::vector<std::byte>& datagram) {
+  const auto flip = [&](std::size_t bit) { datagram[bit / 8] ^= std::byte{1} << (bit % 8); };
+  const auto become_others = [&](std::size_t from) {
+    for (std::size_t i = from; i < datagram.size(); ++i)
+      datagram[i] = static_cast<std::byte>(random_.below(256));
+  };
+  switch (static_cast<Garble>(random_.below(static_cast<std::uint64_t>(Garble::kCount_)))) {
+    case Garble::kBits:
+      for (auto left = 1 + random_.below(3); left > 0; --left)
+        flip(random_.below(datagram.size() * 8));
+      break;
+    case Garble::kBurst: {
+      const std::size_t first = random_.below(datagram.size() * 8);
+      flip(first);
+      for (std::size_t i = first + 1; i < std::min(first + 32, datagram.size() * 8); ++i)
+        if (random_.below(2) == 0) flip(i);
+      break;
+    }
+    case Garble::kShorter:
+      datagram.resize(random_.below(datagram.size()));
+      break;
+    case Garble::kLonger: {
+      const std::size_t before = datagram.size();
+      datagram.resize(before + 1 + random_.below(200));
+      become_others(before);
+      break;
+    }
+    case Garble::kAll:
+      become_others(0);
+      break;
+    case Garble::kHeader: {
+      const std::size_t end = std::min<std::size_t>(16 + random_.below(33), datagram.size());
+      for (std::size_t i = 0; i < end; ++i)
+        datagram[i] = static_cast<std::byte>(random_.below(256));
+      break;
+    }
+    case Garble::kCount_:
+      break;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "fabric_emul/link/full_profile/flit_receiver.h"
 
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 
@@ -18,7 +19,7 @@ FlitReceiver::FlitReceiver(const FullLinkConfig& config, base::Counters<FullLink
 void FlitReceiver::start(Lsn first) {
   retry_.start(first);
   ack_due_ = false;
-  credit_due_ = 0;
+  credit_due_ = grown_ = grown_before_ = 0;
   for (Lane& lane : lanes_) {
     lane.cell.clear();
     lane.blocks = lane.held = 0;
@@ -85,6 +86,12 @@ void FlitReceiver::release(std::uint8_t vl, std::uint32_t blocks) {
   if (vl == kMgmtLane) return;
   lane.grant.release(blocks);
   credit_due_ = static_cast<std::uint16_t>(credit_due_ | 1U << vl);
+  grown_ = static_cast<std::uint16_t>(grown_ | 1U << vl);
+}
+
+void FlitReceiver::repeat_credits() {
+  credit_due_ = static_cast<std::uint16_t>(credit_due_ | grown_ | grown_before_);
+  grown_before_ = std::exchange(grown_, 0);
 }
 
 void FlitReceiver::stamp(FlitHeader& header) {

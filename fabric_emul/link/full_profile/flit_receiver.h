@@ -36,6 +36,9 @@ class FlitReceiver {
   RetryReceiver& retry() { return retry_; }
   bool ack_due() const { return ack_due_; }
   bool credit_due() const { return credit_due_ != 0; }
+  // With IDLE: limits that grew since the IDLE before the last one are due once more, because the
+  // flits that had them may be lost. [L-34]
+  void repeat_credits();
   // Writes the acknowledge number and the credit of one lane into a flit that leaves: in round
   // robin, lanes whose credit changed first.
   void stamp(FlitHeader& header);
@@ -58,6 +61,8 @@ class FlitReceiver {
   RetryReceiver retry_;
   bool ack_due_ = false;
   std::uint16_t credit_due_ = 0;  // lanes whose limit grew since it was last sent
+  // Lanes whose limit grew since the last IDLE, and between that and the one before.
+  std::uint16_t grown_ = 0, grown_before_ = 0;
   unsigned credit_lane_ = 0;
 };
 

@@ -90,6 +90,7 @@ std::size_t FullLink::emit_control(base::Time now, base::MutableBytes out) {
     header.type = FlitType::kIdle;
   else
     return 0;
+  if (header.type == FlitType::kIdle) receiver_.repeat_credits();
   counters_.add(FullLinkCounter::kTxControl);
   return emit(now, out, header, {});
 }

@@ -69,6 +69,27 @@ TEST(FaultUnderlayTest, without_faults_batches_pass_untouched) {
   EXPECT_EQ(f.faults.deadline(), base::kNever);
 }
 
+// A changed one is never the same by chance: 100 bytes of 0x55 behind a number.
+TEST(FaultUnderlayTest, garbles_datagrams_in_each_way) {
+  Faults f({.garble_ppm = 1'000'000});
+  f.send(6000);
+  EXPECT_EQ(f.faults.counts().garbled, 6000U);
+  std::size_t shorter = 0, longer = 0, same_header = 0, same_tail = 0;
+  for (const auto& one : f.got) {
+    shorter += one.size() < kStride ? 1 : 0;
+    longer += one.size() > kStride ? 1 : 0;
+    if (one.size() != kStride) continue;
+    const auto is_filler = [](std::byte b) { return b == std::byte{0x55}; };
+    same_header += std::all_of(one.begin() + 4, one.begin() + 48, is_filler) ? 1 : 0;
+    same_tail += std::all_of(one.begin() + 48, one.end(), is_filler) ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(shorter), 1000, 150);
+  EXPECT_NEAR(static_cast<double>(longer), 1000, 150);
+  EXPECT_GT(same_tail, 1000U + 500) << "all of those whose header changed, and some more";
+  EXPECT_GT(same_header, 500U) << "bits behind it";
+  EXPECT_LT(same_header + same_tail, 4000U) << "and those of which all has changed";
+}
+
 TEST(FaultUnderlayTest, loses_single_datagrams_of_a_batch) {
   Faults f({.loss_ppm = 100'000});
   f.send(10'000);
