@@ -171,7 +171,7 @@ void Subnet::deliver(PlayedSwitch& to, std::uint8_t in_port, Smp smp) {
     return send_by(to, next, smp);
   }
   if (smp.method == SmpMethod::kGet || smp.method == SmpMethod::kSet) return take_request(to, smp);
-  if (taken_.size() < kAskedMax) taken_.push_back({to.name, OwnedSmp(smp)});
+  if (taken_.size() < kAskedMax) taken_.push_back({to.name, OwnedSmp(smp), now()});
 }
 
 void Subnet::send_by(PlayedSwitch& from, std::uint8_t port, const Smp& smp) {

@@ -49,6 +49,7 @@ struct Asked {
 struct Taken {
   std::string at{};  // the switch
   OwnedSmp smp{};
+  base::Time when{};
 
   bool is_trap() const { return smp.smp.method == fabric::SmpMethod::kTrap; }
   bool is_reply_to(std::uint64_t transaction) const {

@@ -14,6 +14,7 @@ using fabric::SmpMethod;
 
 constexpr std::uint64_t kDropped = 0xD0'0000'0001;
 constexpr std::size_t kTransactionAt = 8;
+constexpr std::size_t kHopsAt = 16;
 
 // A GET NODE to the target with the transaction of what must be dropped, as bytes.
 ByteVector good_request() {
@@ -21,6 +22,14 @@ ByteVector good_request() {
   get.smp.transaction = kDropped;
   get.smp.hop = 1;
   return get.bytes();
+}
+
+// The same to west, which the target passes on.
+ByteVector passing_request() {
+  ByteVector smp = good_request();
+  smp.at(kHopsAt) = std::byte{2};
+  smp.push_back(static_cast<std::byte>(kWestPort));
+  return smp;
 }
 
 // The SMP before gets no reply and goes nowhere: the reply to a good request is the next thing.
@@ -47,6 +56,20 @@ void add_dropped(SubnetGroup& group, const std::string& name, const std::string&
     for (int i = 0; i < 3; ++i) east.send_smp(east.smp_head(), smp);
     expect_dropped(s);
   });
+}
+
+// It is dropped by the switch that would pass it on, and not by the one at the end of its route.
+void add_dropped_on_the_way(SubnetGroup& group, const std::string& name, const std::string& what,
+                            ChangeSmp change) {
+  group.add(name + "_on_the_way", "P-SUBN-2", what + " is not passed on.",
+            [change = std::move(change)](Subnet& s) {
+              if (!s.begin()) return;
+              ByteVector smp = passing_request();
+              change(smp);
+              Node& east = s.end(kEastPort);
+              for (int i = 0; i < 3; ++i) east.send_smp(east.smp_head(), smp);
+              expect_dropped(s);
+            });
 }
 
 ChangeSmp byte(std::size_t at, unsigned value) {
@@ -81,6 +104,12 @@ void add_formats(SubnetGroup& group) {
     smp.at(19) = std::byte{12};
     smp.resize(smp.size() + 12);
   });
+  add_dropped(group, "manager_with_a_body", "SET MANAGER with a body", [](ByteVector& smp) {
+    smp.at(1) = static_cast<std::byte>(SmpMethod::kSet);
+    smp.at(2) = static_cast<std::byte>(SmpAttribute::kManager);
+    smp.at(19) = std::byte{12};
+    smp.resize(smp.size() + 12);
+  });
   const auto with_table = [](SmpMethod method, auto change) {
     return [=](ByteVector& smp) {
       OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
@@ -108,7 +137,30 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "table_cut", "SET TABLE with a block that is cut",
               with_table(SmpMethod::kSet, [](ByteVector& body) { body.resize(body.size() - 4); }));
   add_dropped(group, "get_with_ports", "GET TABLE with ports",
-              with_table(SmpMethod::kGet, body_byte(2, 0)));
+              with_table(SmpMethod::kGet,
+                         [](ByteVector& body) { body.at(2) = body.at(3) = std::byte{0}; }));
+  const auto get_with = [&](std::size_t at) {
+    return with_table(SmpMethod::kGet, [at](ByteVector& body) {
+      body.resize(12);
+      body.at(2) = body.at(3) = std::byte{0};
+      body.at(at) = std::byte{1};
+    });
+  };
+  add_dropped(group, "get_with_stage", "GET TABLE with a stage", get_with(2));
+  add_dropped(group, "get_with_parts", "GET TABLE with parts", get_with(3));
+}
+
+void add_formats_on_the_way(SubnetGroup& group) {
+  add_dropped_on_the_way(group, "format", "An SMP of another format", byte(0, 2));
+  add_dropped_on_the_way(group, "method_5", "An SMP of an unknown method", byte(1, 5));
+  add_dropped_on_the_way(group, "attribute_4", "An SMP of an unknown attribute", byte(2, 4));
+  add_dropped_on_the_way(group, "status_of_a_request", "A request with a status", byte(3, 1));
+  add_dropped_on_the_way(group, "longer", "An SMP that is longer than its counts",
+                         [](ByteVector& smp) { smp.resize(smp.size() + 4); });
+  add_dropped_on_the_way(group, "node_with_a_body", "GET NODE with a body", [](ByteVector& smp) {
+    smp.at(19) = std::byte{12};
+    smp.resize(smp.size() + 12);
+  });
 }
 
 void add_ways(SubnetGroup& group) {
@@ -145,6 +197,7 @@ void add_sources(SubnetGroup& group) {
     fabric::CellHead as_switch = s.node().smp_head();
     as_switch.header.slid = kEastLid;
     s.node().send_smp(as_switch, set.bytes());
+    s.node().send_smp(as_switch, passing_request());
     expect_dropped(s);
     const auto get = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
                            "a reply that names the manager");
@@ -158,7 +211,10 @@ void add_sources(SubnetGroup& group) {
                 Node& east = s.end(kEastPort);
                 fabric::CellHead head = east.smp_head();
                 head.header.slid = lid;
-                for (int i = 0; i < 3; ++i) east.send_smp(head, good_request());
+                for (int i = 0; i < 3; ++i) {
+                  east.send_smp(head, good_request());
+                  east.send_smp(head, passing_request());
+                }
                 expect_dropped(s);
               });
   }
@@ -226,6 +282,7 @@ void add_fields(SubnetGroup& group) {
 std::vector<Case> agent_drop_cases() {
   SubnetGroup group("agent");
   add_formats(group);
+  add_formats_on_the_way(group);
   add_ways(group);
   add_sources(group);
   add_fields(group);

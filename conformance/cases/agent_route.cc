@@ -1,5 +1,6 @@
 // The agent of the tested switch: replies and the directed route. docs/protocol/subnet.md#smp
 #include <algorithm>
+#include <set>
 
 #include "conformance/case.h"
 #include "conformance/cases/subnet_parts.h"
@@ -14,7 +15,8 @@ using fabric::SmpNode;
 using fabric::SmpStatus;
 using State = SmpNode::PortState;
 
-constexpr base::Duration kLongWay = 5s;  // of 64 links, over a path with a delay
+constexpr base::Duration kTakesOver = 4s;  // after 2 s of silence
+constexpr base::Duration kLongWay = 5s;    // of 64 links, over a path with a delay
 
 const SmpNode::PortInfo* port_of(const SmpNode& node, std::size_t number) {
   const auto at = std::ranges::find(node.used_ports(), number, &SmpNode::PortInfo::number);
@@ -173,8 +175,8 @@ bool is_as_sent(const OwnedSmp& sent, const OwnedSmp& come) {
   return same.bytes() == come.bytes();
 }
 
-// A request goes from one neighbour to the other one, and its REPLY back, which has C. The sender
-// writes 1 as its own port: only from west is that not the port it comes in by.
+// A request goes from one neighbour to the other one, and its REPLY back, of NODE with C. The
+// sender writes 1 as its own port: only from west is that not the port it comes in by.
 void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& from,
                 const Neighbour& to, OwnedSmp (*request_of)(const Neighbour& by)) {
   group.add(name, "P-SUBN-4",
@@ -187,7 +189,7 @@ void add_passed(SubnetGroup& group, const std::string& name, const Neighbour& fr
               s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
                 if (one.smp.smp.transaction != request.smp.transaction) return 1;
                 arrived = one;
-                reply.smp.is_cut_off = true;
+                reply.smp.is_cut_off = one.is_node();
                 replied = reply;
                 return 1;
               };
@@ -224,6 +226,90 @@ void add_passed_trap(SubnetGroup& group) {
               s.expect(come.smp.smp.hop == 2 && come.smp.smp.route.hops == 2, "one hop more");
               s.expect(come.smp.smp.route.ports[0] == kEastPort, "the port that it came in by");
               s.expect(is_as_sent(trap, come.smp), "the rest of TRAP as it was");
+            });
+}
+
+// The suite is the manager of the target; what it sends to another switch passes by, and has no
+// effect.
+void add_without_effect(SubnetGroup& group) {
+  group.add(
+      "passing_table", "P-SUBN-4", "SET TABLE of its manager for another switch is not set.",
+      [](Subnet& s) {
+        if (!s.begin() || !obtain(s)) return;
+        const auto before = s.own_table();
+        if (!before) return;
+        PlayedSwitch::Table table(PlayedSwitch::kLids);
+        table.at(kNearNodeLid.value) = std::byte{kNodePort};
+        s.send(
+            "east",
+            fresh(s, table_part(table, 0, {.stage = fabric::SmpTable::Stage::kClear, .parts = 1}),
+                  {1, kWestPort}));
+        s.listen(50ms);
+        s.expect(s.own_table() == before, "the table as it was");
+      });
+  group
+      .add("passing_get", "P-SUBN-4", "GET NODE of its manager for another switch ends no TRAP.",
+           [](Subnet& s) {
+             if (!s.begin() || !obtain(s)) return;
+             drop_cable(s, kWestPort);
+             s.listen(10ms);
+             if (!s.end(kWestPort).link()) return;
+             const auto has_trap = [&] { return std::ranges::any_of(s.taken(), &Taken::is_trap); };
+             s.forget_taken();
+             if (!s.await("TRAP of the cable that is up again", has_trap)) return;
+             OwnedSmp get =
+                 Subnet::request(SmpMethod::kGet, SmpAttribute::kNode, *better_than_target(s));
+             s.send("east", fresh(s, get, {1, kWestPort}));
+             s.listen(20ms);
+             s.forget_taken();
+             s.await("TRAP behind what has passed", has_trap);
+           })
+      .level = Level::kShould;
+  group
+      .add("passing_way", "P-SUBN-4", "SET MANAGER for another switch is not the way of TRAP.",
+           [](Subnet& s) {
+             if (!s.begin() || !obtain(s)) return;
+             s.send("west", fresh(s, set_manager_of(kWest), {1, kEastPort}));
+             s.listen(50ms);
+             s.forget_taken();
+             drop_cable(s, kWestPort);
+             const auto has_trap = [&] { return std::ranges::any_of(s.taken(), &Taken::is_trap); };
+             if (!s.await("TRAP", has_trap)) return;
+             s.expect(std::ranges::find_if(s.taken(), &Taken::is_trap)->at == "east",
+                      "TRAP by the way back of SET MANAGER");
+           })
+      .level = Level::kShould;
+  group.add("passing_manager", "P-SUBN-4",
+            "SET MANAGER for another switch does not keep the switch waiting for its manager.",
+            [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              s.listen(20ms);
+              s.forget();
+              const auto is_back = [](const Asked& one) {
+                return one.smp.smp.manager.lid == kManagerLid;
+              };
+              for (const base::Time until = s.now() + kTakesOver;
+                   s.is_good() && s.now() < until && s.find(is_back) == nullptr;) {
+                s.send("east", fresh(s, set_manager_of(kEast), {1, kWestPort}));
+                s.listen(200ms);
+              }
+              s.expect(s.find(is_back) != nullptr, "a sweep when its manager is silent");
+            });
+  group.add("passing_traps", "P-SUBN-4", "TRAP for another switch makes this one not sweep.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              OwnedSmp trap = get_node(kWest);
+              trap.smp.method = SmpMethod::kTrap;
+              s.forget();
+              for (int i = 0; i < 20 && s.is_good(); ++i) {
+                s.send("east", fresh(s, trap, {1, kWestPort}));
+                s.listen(20ms);
+              }
+              std::set<std::uint64_t> sweeps;
+              for (const Asked& one : s.asked()) {
+                if (one.at == "east" && one.is_first()) sweeps.insert(one.smp.smp.transaction);
+              }
+              s.expect(sweeps.size() <= 5, "a sweep every 500 ms");
             });
 }
 
@@ -317,6 +403,7 @@ std::vector<Case> agent_route_cases() {
   SubnetGroup group("agent");
   add_node(group);
   add_routes(group);
+  add_without_effect(group);
   add_long_routes(group);
   return group.take();
 }

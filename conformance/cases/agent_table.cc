@@ -129,16 +129,48 @@ void add_force(SubnetGroup& group) {
   });
 }
 
+// The block 1 is of another table than the block 0, if only by what is not in a block.
+void add_two_tables(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& by, Stage stage,
+                       void (*change)(SmpTable & about)) {
+    group.add(name, "P-SUBN-6", "Parts of two tables make none: they differ by " + by + ".",
+              [=](Subnet& s) {
+                const auto before = managed(s);
+                if (!before) return;
+                SmpTable about{.stage = stage, .parts = 2, .changes = before->node.changes};
+                s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
+                change(about);
+                s.ask(table_part(table_to_east(), 1, about),
+                      "a reply to the part of another table");
+                expect_table(s, before->table, "the table as it was");
+              });
+  };
+  add("parts_of_two_tables", "their check", Stage::kSet,
+      [](SmpTable& about) { about.check = 0xBAD; });
+  add("parts_of_two_stages", "their stage", Stage::kClear,
+      [](SmpTable& about) { about.stage = Stage::kSet; });
+  add("parts_of_two_counts", "the count of their parts", Stage::kSet,
+      [](SmpTable& about) { about.parts = 3; });
+  add("parts_of_two_times", "the changes of NODE", Stage::kClear,
+      [](SmpTable& about) { ++about.changes; });
+}
+
 void add_wrong_tables(SubnetGroup& group) {
-  group.add("parts_of_two_tables", "P-SUBN-6", "Parts of two tables make none.", [](Subnet& s) {
-    const auto before = managed(s);
-    if (!before) return;
-    SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = before->node.changes};
-    s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
-    about.check = 0xBAD;
-    s.ask(table_part(table_to_east(), 1, about), "a reply to the part of another table");
-    expect_table(s, before->table, "the table as it was");
-  });
+  add_two_tables(group);
+  group.add(
+      "change_between_parts", "P-SUBN-6",
+      "A link changes between two parts of stage set: the table is stale.", [](Subnet& s) {
+        const auto before = managed(s);
+        if (!before) return;
+        const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = before->node.changes};
+        s.ask(table_part(table_to_east(), 0, about), "a reply to the part");
+        drop_cable(s, kWestPort);
+        const auto has_changed = [&] { return std::ranges::any_of(s.taken(), &Taken::is_trap); };
+        s.wait_for(has_changed, 200ms);
+        const auto reply = s.ask(table_part(table_to_east(), 1, about), "a reply to the part");
+        expect_status(s, reply, SmpStatus::kStale, *better_than_target(s));
+        expect_table(s, before->table, "the table as it was");
+      });
   group.add("wrong_check", "P-SUBN-6", "A table with a wrong check is stale, and not in force.",
             [](Subnet& s) {
               const auto before = managed(s);
@@ -237,6 +269,104 @@ void expect_held(Subnet& s) {
   s.expect(west.waiting(EventKind::kMgmt) == 0, "no reply of the switch at a cable that is held");
 }
 
+bool expect_state(Subnet& s, std::size_t number, fabric::SmpNode::PortState state,
+                  std::string_view expected) {
+  const auto node = node_of_target(s);
+  if (!node) return false;
+  const auto port =
+      std::ranges::find(node->used_ports(), number, &fabric::SmpNode::PortInfo::number);
+  return s.expect(port != node->used_ports().end() && port->state == state, expected);
+}
+
+// What is not a whole table of stage set does not end it that a cable is held, and SMPs pass.
+void add_held_on(SubnetGroup& group) {
+  constexpr auto kHeld = fabric::SmpNode::PortState::kHeld;
+  group.add("held_on", "P-SUBN-9",
+            "SET MANAGER, a part of stage set and a wrong check do not end it.", [](Subnet& s) {
+              if (!manage(s)) return;
+              const auto held = renew_west(s);
+              if (!held) return;
+              keep(s);
+              expect_state(s, kWestPort, kHeld, "a held cable behind SET MANAGER");
+              SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = held->changes};
+              s.ask(table_part(table_over_west(), 0, about), "a reply to the part");
+              expect_state(s, kWestPort, kHeld, "a held cable behind the first part");
+              about.parts = 1;
+              about.check = 0xBAD;
+              s.ask(table_part(table_over_west(), 0, about), "a reply to SET TABLE");
+              expect_state(s, kWestPort, kHeld, "a held cable behind a wrong check");
+            });
+  group.add("held_passes_smps", "P-SUBN-9", "A held cable carries SMPs.", [](Subnet& s) {
+    if (!manage(s) || !renew_west(s)) return;
+    OwnedSmp get =
+        Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode, {kEastLid, 0});
+    get.smp.route.hops = 2;
+    get.smp.route.ports[1] = kWestPort;
+    s.ask(get, "a reply of the switch at the held cable");
+  });
+  group.add("node_is_not_held", "P-SUBN-9", "The link of a node is never held.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    if (!expect_set(s, table_to_east(), Stage::kSet, node->changes, SmpStatus::kDone)) return;
+    drop_cable(s, kNodePort);
+    s.listen(10ms);
+    if (!s.node().link()) return;
+    keep(s);
+    expect_state(s, kNodePort, fabric::SmpNode::PortState::kUp, "state up of a node");
+    expect_way(s, kFarNodeLid, kEastPort);
+  });
+}
+
+constexpr std::uint16_t kLast = fabric::kSmpBlocksMax - 1;
+
+// Blocks that no LID of the file is in are blocks as all others.
+void add_blocks(SubnetGroup& group) {
+  group.add("last_block", "P-SUBN-6", "A table may have parts for any blocks.", [](Subnet& s) {
+    const auto node = manage(s);
+    if (!node) return;
+    const SmpTable about{.stage = Stage::kSet, .parts = 3, .changes = node->changes};
+    for (const std::uint16_t block : std::array<std::uint16_t, 3>{kLast, 1, 0}) {
+      const auto reply = s.ask(table_part(table_to_east(), block, about), "a reply to the part");
+      expect_status(s, reply, SmpStatus::kDone, *better_than_target(s));
+    }
+    expect_table(s, table_to_east(), "the whole table");
+  });
+  group.add("get_last_block", "P-SUBN-1", "GET TABLE of a block without entries has its ports.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              OwnedSmp get = Subnet::request(fabric::SmpMethod::kGet, fabric::SmpAttribute::kTable,
+                                             {kEastLid, 0});
+              SmpTable part;
+              part.block = kLast;
+              get.body.resize(part.bytes());
+              fabric::emit_smp_table(get.body, part);
+              const auto reply = s.ask(get, "a reply to GET TABLE");
+              if (!reply) return;
+              const SmpTable got = reply->table();
+              s.expect(got.block == kLast && got.ports.size() == fabric::kSmpBlockLids &&
+                           std::ranges::count(got.ports, std::byte{0}) == fabric::kSmpBlockLids,
+                       "256 ports of 0");
+            });
+  group.add(
+      "reply_to_set", "P-SUBN-1", "REPLY to SET TABLE has block, stage and check in force.",
+      [](Subnet& s) {
+        const auto before = managed(s);
+        if (!before) return;
+        const SmpTable about{.stage = Stage::kSet, .parts = 2, .changes = before->node.changes};
+        for (const std::uint16_t block : std::array<std::uint16_t, 2>{1, 0}) {
+          const auto reply =
+              s.ask(table_part(table_to_east(), block, about), "a reply to the part");
+          if (!reply) return;
+          const SmpTable got = reply->table();
+          s.expect(got.block == block && got.stage == Stage::kSet && got.ports.empty(),
+                   "the block and the stage of the part");
+          s.expect(
+              got.check == PlayedSwitch::check_of(block == 0 ? table_to_east() : before->table),
+              "the check of the table in force");
+        }
+      });
+}
+
 void add_held(SubnetGroup& group) {
   group.add("held", "P-SUBN-9", "A cable that comes up carries no cells before stage set.",
             [](Subnet& s) {
@@ -280,8 +410,10 @@ void add_held(SubnetGroup& group) {
 std::vector<Case> agent_table_cases() {
   SubnetGroup group("agent");
   add_force(group);
+  add_blocks(group);
   add_wrong_tables(group);
   add_held(group);
+  add_held_on(group);
   return group.take();
 }
 

@@ -10,6 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr base::Duration kTrapEvery = 100ms;
+constexpr base::Duration kLate = 250ms;
+
 std::size_t traps(const Subnet& s) {
   return static_cast<std::size_t>(std::ranges::count_if(s.taken(), &Taken::is_trap));
 }
@@ -23,7 +26,27 @@ const Taken* await_trap(Subnet& s, std::uint32_t changes) {
   if (!s.await("TRAP with the changes as its transaction", has_come)) return nullptr;
   const Taken& trap = *std::ranges::find_if(s.taken(), is_it);
   s.expect(trap.smp.smp.manager == better_than_target(s), "the manager that it obeys");
+  s.expect(trap.smp.smp.attribute == fabric::SmpAttribute::kNode, "attribute NODE");
   return &trap;
+}
+
+// A manager that is refused is not the one that TRAP goes to.
+void add_refused_way(SubnetGroup& group) {
+  group.add("trap_not_by_the_refused_way", "P-SUBN-10",
+            "SET MANAGER that is refused changes nothing of the way of TRAP.", [](Subnet& s) {
+              if (!s.begin() || !obtain(s)) return;
+              const auto before = node_of_target(s);
+              if (!before) return;
+              const OwnedSmp worse = Subnet::request(fabric::SmpMethod::kSet,
+                                                     fabric::SmpAttribute::kManager, {kWestLid, 0});
+              const auto reply = s.ask(worse, "a reply to SET MANAGER at west", "west");
+              if (!expect_status(s, reply, fabric::SmpStatus::kRefused, *better_than_target(s)))
+                return;
+              s.forget_taken();
+              drop_cable(s, kWestPort);
+              const Taken* const trap = await_trap(s, before->changes + 1);
+              if (trap != nullptr) s.expect(trap->at == "east", "TRAP to the manager it obeys");
+            });
 }
 
 void add_trap_ways(SubnetGroup& group) {
@@ -86,13 +109,26 @@ void add_trap_ways(SubnetGroup& group) {
             });
 }
 
+// The first one at once, and the others at their intervals; a machine may be busy.
+void expect_spacing(Subnet& s, base::Time dropped) {
+  std::vector<base::Time> at{dropped};
+  for (const Taken& one : s.taken()) {
+    if (one.is_trap()) at.push_back(one.when);
+  }
+  s.expect(at.at(1) - at.at(0) < kTrapEvery + kLate, "the first TRAP at once");
+  const base::Duration two = at.at(3) - at.at(1);
+  s.expect(two > kTrapEvery && two < 2 * kTrapEvery + kLate, "TRAP every 100 ms");
+}
+
 void add_trap_repetitions(SubnetGroup& group) {
   group.add("trap_repeats", "P-SUBN-10",
             "TRAP repeats every 100 ms until the manager asks for NODE.", [](Subnet& s) {
               if (!s.begin() || !obtain(s)) return;
               s.forget_taken();
               drop_cable(s, kWestPort);
-              if (!s.await("two TRAPs", [&] { return traps(s) >= 2; })) return;
+              const base::Time dropped = s.now();
+              if (!s.await("three TRAPs", [&] { return traps(s) >= 3; })) return;
+              expect_spacing(s, dropped);
               if (!s.own_node({kEastLid, 0})) return;
               s.listen(10ms);
               s.forget_taken();
@@ -125,6 +161,7 @@ void add_trap_repetitions(SubnetGroup& group) {
 std::vector<Case> agent_trap_cases() {
   SubnetGroup group("agent");
   add_trap_ways(group);
+  add_refused_way(group);
   add_trap_repetitions(group);
   std::vector<Case> all = group.take();
   for (Case& one : all) one.level = Level::kShould;

@@ -169,16 +169,22 @@ void add_replaced(SubnetGroup& group) {
                 expect_status(s, set_manager(s, {lid, UINT8_MAX}), SmpStatus::kBad, *s.manager());
               }
             });
-  group.add("table_of_a_worse", "P-SUBN-5",
-            "A table of a manager that it does not obey is refused.", [](Subnet& s) {
+  group.add("table_of_another", "P-SUBN-5",
+            "A table of a manager that it does not obey is refused, also of a better one.",
+            [](Subnet& s) {
               if (!s.begin()) return;
               const auto before = s.own_table();
               if (!before) return;
-              OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
-                                        {.stage = fabric::SmpTable::Stage::kClear, .parts = 1});
-              set.smp.manager = {kFarSwitchLid, 0};
-              const auto reply = s.ask(set, "a reply to SET TABLE");
-              expect_status(s, reply, SmpStatus::kRefused, *s.manager());
+              const ManagerId own = *s.manager();
+              for (const ManagerId id :
+                   {ManagerId{kFarSwitchLid, 0}, ManagerId{kFarSwitchLid, own.priority},
+                    ManagerId{kEastLid, own.priority}, ManagerId{kEastLid, UINT8_MAX}}) {
+                OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
+                                          {.stage = fabric::SmpTable::Stage::kClear, .parts = 1});
+                set.smp.manager = id;
+                const auto reply = s.ask(set, "a reply to SET TABLE");
+                expect_status(s, reply, SmpStatus::kRefused, own);
+              }
               s.expect(s.own_table() == before, "the table as it was");
             });
 }

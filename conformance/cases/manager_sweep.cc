@@ -3,12 +3,13 @@
 #include <map>
 
 #include "conformance/case.h"
-#include "conformance/subnet.h"
+#include "conformance/cases/subnet_parts.h"
 
 namespace splitnic::conformance {
 namespace {
 
 using namespace std::chrono_literals;
+using Stage = fabric::SmpTable::Stage;
 using State = PlayedPort::State;
 
 constexpr base::Duration kSweepEvery = 500ms;
@@ -147,9 +148,10 @@ void add_times(SubnetGroup& group) {
            [](Subnet& s) {
              if (!s.begin()) return;
              s.forget();
-             std::size_t dropped = 0;
+             std::map<std::uint64_t, std::size_t> tries;  // by transaction
              s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
-               return is_to(one, "west") && ++dropped < kAttempts ? 0U : 1U;
+               if (!is_to(one, "west")) return 1;
+               return ++tries[one.smp.smp.transaction] < kAttempts ? 0U : 1U;
              };
              const auto is_node = [&] {
                return s.find([](const Asked& one) {
@@ -160,6 +162,43 @@ void add_times(SubnetGroup& group) {
            })
       .level = Level::kShould;
   add_spacing(group);
+}
+
+// West has an entry that the target does not know, so its table is read, cleared and set; it is
+// silent for one of these.
+void add_times_of_tables(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& what, const Subnet::Is& suits) {
+    group.add("repeats_" + name, "P-SUBN-12",
+              what + " without REPLY is repeated every 50 ms, as it is, 12 times at most.",
+              [suits](Subnet& s) {
+                if (!s.begin()) return;
+                const auto is_it = [&](const Asked& one) {
+                  return is_to(one, "west") && suits(one);
+                };
+                s.on_reply = [&](const Asked& one, OwnedSmp&) { return is_it(one) ? 0U : 1U; };
+                s.forget();
+                s.at("west").table.at(kUnsetLid) = std::byte{1};
+                s.set_cable("east", 2, State::kDown);
+                const auto has_another = [&] {
+                  return s.find([&](const Asked& one) {
+                    return is_to(one, "west") && one.is_first() && s.find(is_it) != nullptr &&
+                           one.when > s.find(is_it)->when;
+                  }) != nullptr;
+                };
+                if (!s.await("a sweep behind the last attempt", has_another, 4s)) return;
+                const auto all = repetitions(s, is_it);
+                s.expect(all.size() >= 3 && all.size() <= kAttempts, "3 to 12 attempts");
+                for (std::size_t i = 1; i < all.size() && s.is_good(); ++i) {
+                  const base::Duration gap = all[i].when - all[i - 1].when;
+                  s.expect(all[i].smp.bytes() == all[0].smp.bytes(), "the same request");
+                  s.expect(gap > kEarly && gap < kRepeatAfter + kLate, "50 ms between attempts");
+                }
+              });
+  };
+  add("read", "GET TABLE", [](const Asked& one) { return one.is_read(); });
+  add("clear", "SET TABLE, stage clear,",
+      [](const Asked& one) { return one.is_stage(Stage::kClear); });
+  add("set", "SET TABLE, stage set,", [](const Asked& one) { return one.is_stage(Stage::kSet); });
 }
 
 void add_causes(SubnetGroup& group) {
@@ -174,6 +213,18 @@ void add_causes(SubnetGroup& group) {
                   s.count([](const Asked& one) { return one.is_read() || one.sets_table(); }) == 0,
                   "no request for a table");
             });
+  group.add("sets_no_other", "P-SUBN-16", "A switch whose table stays is not set.", [](Subnet& s) {
+    if (!s.begin()) return;
+    s.listen(50ms);
+    s.forget();
+    s.set_cable("east", 2, State::kDown);
+    if (!await_right(s)) return;
+    s.listen(2 * kSweepEvery);
+    s.expect(s.count([](const Asked& one) {
+      return is_to(one, "far") && (one.is_read() || one.sets_table());
+    }) == 0,
+             "no request for the table of far");
+  });
   for (const std::string name : {"east", "far"}) {
     group.add("trap_of_" + name, "P-SUBN-13", "TRAP of a switch makes it sweep at once.",
               [name](Subnet& s) {
@@ -318,6 +369,7 @@ std::vector<Case> manager_sweep_cases() {
   SubnetGroup group("manager");
   add_order(group);
   add_times(group);
+  add_times_of_tables(group);
   add_causes(group);
   add_changes(group);
   add_restarts(group);

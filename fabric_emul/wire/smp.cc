@@ -78,8 +78,9 @@ SmpError check_body(const Smp& smp) {
     SmpTable table;
     if (parse_smp_table(smp.body, table) != SmpError::kNone) return SmpError::kBody;
     if (smp.method == SmpMethod::kReply) return SmpError::kNone;
-    const bool sets = table.stage != SmpTable::Stage::kNone && table.parts != 0;
-    return sets == (smp.method == SmpMethod::kSet) && sets == !table.ports.empty()
+    const bool has_stage = table.stage != SmpTable::Stage::kNone;
+    const bool sets = smp.method == SmpMethod::kSet;
+    return has_stage == sets && (table.parts != 0) == sets && table.ports.empty() == !sets
                ? SmpError::kNone
                : SmpError::kBody;
   }

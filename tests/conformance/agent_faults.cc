@@ -122,7 +122,7 @@ void add_agent_replies(std::vector<Fault>& all) {
   of_status("agent_any_manager", "a manager that the file has not is obeyed",
             "manager.unknown_manager", SmpAttribute::kManager, SmpStatus::kBad);
   of_status("agent_tables_of_all", "a table of a worse manager is taken",
-            "manager.table_of_a_worse", SmpAttribute::kTable, SmpStatus::kRefused);
+            "manager.table_of_another", SmpAttribute::kTable, SmpStatus::kRefused);
   of_status("agent_any_check", "a table with a wrong check is taken", "agent.wrong_check",
             SmpAttribute::kTable, SmpStatus::kStale);
   of_status("agent_any_entry", "a table with an unknown port is taken", "agent.unknown_port",

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "conformance/report/report.h"
 #include "conformance/selection.h"
@@ -65,6 +67,27 @@ TEST(ConformanceUnitSuite, every_case_passes_against_the_keyed_host) {
   expect_complete(
       report, 275,
       "session at the initiator: KEYED to none, 180 s, 2^28 records: it takes three minutes\n");
+}
+
+// One nonce for all of its life: the specification requires a random one, and not another one.
+Rule keep_nonce() {
+  constexpr std::uint64_t kKept = 0x1234567812345678;
+  const auto real = std::make_shared<std::uint64_t>(0);
+  return both(init_rule(To::kSuite,
+                        [=](fabric::Init& init) {
+                          if (init.step == fabric::InitStep::kHello)
+                            *real = std::exchange(init.nonce, kKept);
+                          return true;
+                        }),
+              init_rule(To::kTarget, [=](fabric::Init& init) {
+                if (init.echo == kKept) init.echo = *real;
+                return true;
+              }));
+}
+
+TEST(ConformanceUnitSuite, a_host_that_keeps_its_nonce_passes) {
+  HostTarget target({.rule = keep_nonce()});
+  EXPECT_EQ(not_passed(run(target, {"link.hello*", "link.proof"})), "");
 }
 
 TEST(ConformanceUnitSuite, every_case_passes_over_a_path_with_a_delay) {
