@@ -1,5 +1,8 @@
 #include "control/metrics_server.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -47,7 +50,7 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
     ErrorCode error;
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
+    if (!error) bind(acceptor, endpoint, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (error) return base::Error::from_errno("listening for metrics", error.value());
     accept(acceptor);
@@ -94,6 +97,23 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
     Text metrics, state;
   };
 
+  // An interface may get the address after the program has begun, and given up the right to bind:
+  // the socket takes the address before, and the kernel lets clients in once it is there. [B-06]
+  static void bind(asio::ip::tcp::acceptor& acceptor, const asio::ip::tcp::endpoint& endpoint,
+                   ErrorCode& error) {
+    acceptor.bind(endpoint, error);
+    if (error != boost::system::errc::address_not_available) return;
+    const bool is_v6 = endpoint.address().is_v6();
+    const int yes = 1;
+    if (::setsockopt(acceptor.native_handle(), is_v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+                     is_v6 ? IPV6_FREEBIND : IP_FREEBIND, &yes, sizeof yes) != 0) {
+      return;
+    }
+    acceptor.bind(endpoint, error);
+    if (error) return;
+    base::log_warn("--metrics: no interface of this machine has the address " +
+                   endpoint.address().to_string() + "; waiting for that to change");
+  }
   void on_snapshot(Snapshot snapshot, Clock::time_point at) {
     snapshot.counters.emplace_back("metrics.drop.busy", dropped_);
     snapshot_ = Made{std::move(snapshot), at, nullptr, nullptr};

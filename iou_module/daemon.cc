@@ -256,17 +256,16 @@ base::Status IouDaemon::open_lookups() {
   return {};
 }
 
-// An address of an additional queue may be taken: then there are as many queues as before it.
+// The address may come after the program. That of an additional queue may be taken: then there are
+// as many queues as before it.
 base::Status IouDaemon::listen(std::size_t queues) {
-  for (std::size_t i = 0; i < queues; ++i) {
-    base::Status listening;
-    if (i > 0) {
-      add_worker();
-      listening = workers_.back()->uplinks().open(switches_at_, false);
-    }
+  auto first = when_possible([this] { return workers_[0]->listen(); });
+  if (!first) return first;
+  for (std::size_t i = 1; i < queues; ++i) {
+    add_worker();
+    base::Status listening = workers_.back()->uplinks().open(switches_at_, false);
     if (listening) listening = workers_.back()->listen();
     if (listening) continue;
-    if (i == 0) return listening;
     workers_.pop_back();
     report_fewer(i, listening.error());
     return {};

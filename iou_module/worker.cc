@@ -63,8 +63,8 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
 }
 
 base::Status IouWorker::listen() {
-  for (const control::Endpoint& endpoint : options_.listen) {
-    const auto at = endpoint.of_queue(queue());
+  for (; listening_ < options_.listen.size(); ++listening_) {
+    const auto at = options_.listen[listening_].of_queue(queue());
     if (!at) return at.error();
     if (auto opened = listen_at(*at); !opened)
       return opened.error().within("listening on " + at->text());

@@ -39,7 +39,7 @@ class IouWorker final : public control::Worker {
   // To the switches of --attach.
   control::Uplinks& uplinks() { return uplinks_; }
   // Listens at queue queue() of every --listen, and lets the known hosts attach. An error: at one
-  // of them it cannot. After those uplinks are open.
+  // of them it cannot, and the next call continues with that. After those uplinks are open.
   base::Status listen();
   // Takes its queue of each LAN NIC and serves hosts, as one of `queues`; `all` has as many and
   // outlives this. REQUIRES that listen() succeeded.
@@ -89,6 +89,7 @@ class IouWorker final : public control::Worker {
   control::Uplinks uplinks_;
   std::uint64_t addresses_ = 0;  // that a switch was looked for at, after the first
   control::FollowerUpdates updates_;
+  std::size_t listening_ = 0;  // how many of options_.listen, from the first, are open
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
   std::vector<std::unique_ptr<lan::WatchedPort>> lans_;
   std::unique_ptr<Iou> unit_;

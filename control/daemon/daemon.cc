@@ -112,6 +112,7 @@ bool Daemon::passes_later(const base::Error& error) {
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTUNREACH:
+    case EADDRNOTAVAIL:
       return true;
     default:
       return false;

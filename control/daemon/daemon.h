@@ -69,7 +69,7 @@ class Daemon {
     return result;
   }
   // Returns true for what heals: an interface that is missing or down, no route, no address found
-  // for a name. [B-05] [B-06]
+  // for a name, an address that no interface has. [B-05] [B-06]
   static bool passes_later(const base::Error& error);
 
   // Opens the uplinks of queue 0 to all peers, and after kAttemptsForAll attempts of

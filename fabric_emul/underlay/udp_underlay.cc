@@ -117,13 +117,6 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
     family = UdpAddress(*local).family();
   }
   if (base::Status status = open_socket(family); !status) return status;
-  set_buffers(config);
-  segment_ = config.segment;
-  buffer_bytes_ = config.buffer_bytes;
-  gathers_ = config.gather;
-  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1) && config.reports_limits) {
-    base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
-  }
   if (base::Status status = bind_to(config, family); !status) return status;
   if (!config.connect.empty()) {
     const UdpAddress peer(connected_to_);
@@ -136,6 +129,7 @@ base::Status UdpUnderlay::set_up(const UdpConfig& config) {
     const bool v6 = family == AF_INET6;
     set_option(fd_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
   }
+  set_limits(config);
   if (!is_connected_) incoming_cpu_ = IncomingCpu::of(fd_.get());
   buffer_.resize(kReceiveBytes);
   return {};
@@ -187,6 +181,17 @@ base::Status UdpUnderlay::bind_to(const UdpConfig& config, int family) {
     return base::Error(what + ": no interface of this machine has this address", error);
   }
   return base::Error::from_errno(what, error);
+}
+
+// Once the socket has its address: whoever tries until it does has each limit in the log once.
+void UdpUnderlay::set_limits(const UdpConfig& config) {
+  set_buffers(config);
+  segment_ = config.segment;
+  buffer_bytes_ = config.buffer_bytes;
+  gathers_ = config.gather;
+  if (config.gather && !set_option(fd_.get(), SOL_UDP, UDP_GRO, 1) && config.reports_limits) {
+    base::log_warn("this kernel has no UDP_GRO: datagrams come one by one");
+  }
 }
 
 void UdpUnderlay::set_buffers(const UdpConfig& config) {

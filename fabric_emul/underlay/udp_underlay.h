@@ -95,6 +95,7 @@ class UdpUnderlay final : public Underlay {
   base::Status set_up(const UdpConfig& config);
   base::Status open_socket(int family);
   base::Status bind_to(const UdpConfig& config, int family);
+  void set_limits(const UdpConfig& config);
   void set_buffers(const UdpConfig& config);
   base::Status tie_to_device();
   // udp_own_address.cc

@@ -109,6 +109,28 @@ check_route_late() {
   nic_up
 }
 
+# The unit listens at an address that is there, at one that comes later, and serves metrics at the latter.
+check_address_late() {
+  topology_three || fail "the test hosts cannot be made"
+  ip -n "$ns_iou" addr flush dev fab0
+  ip -n "$ns_iou" link set lo up
+  listen_at=127.0.0.1:7499
+  iou_options+=(--listen "$(endpoint "$iou_address")" --metrics 10.99.0.2:9477 --metrics-remote)
+  start_iou
+  wait_until 5 log_has iou "listening on udp://$iou_address: .*has this address; waiting for that to change" || fail "the unit does not wait"
+  ask iou show --json | has '"connecting"' || fail "the unit does not respond while it waits"
+  sleep 1.2
+  equal "reports" "$(grep -c "listening on" "$work/iou.log")" 1
+  equal "reports of --metrics" "$(grep -c -- "--metrics: .*the address 10.99.0.2; waiting" "$work/iou.log")" 1
+  stop iou TERM 1 || fail "the unit does not stop while it waits"
+  start_iou
+  wait_until 5 log_has iou "listening on" || fail "the unit does not wait"
+  start_host
+  ip -n "$ns_iou" addr add 10.99.0.2/24 dev fab0
+  nic_up
+  within "metrics at that address" 3000 in_ns "$ns_iou" curl -sS --max-time 2 -o /dev/null http://10.99.0.2:9477/metrics
+}
+
 check_name_late() {
   topology_three || fail "the test hosts cannot be made"
   start_iou

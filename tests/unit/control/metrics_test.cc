@@ -14,6 +14,7 @@
 #include "control/metrics_resource.h"
 #include "control/metrics_server.h"
 #include "control/metrics_text.h"
+#include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/unit_snapshot.h"
 
@@ -122,6 +123,19 @@ TEST(MetricsAddressTest, only_loopback_unless_it_is_requested) {
     ASSERT_FALSE(refused) << text;
     EXPECT_THAT(refused.error().text(), HasSubstr("--metrics-remote"));
     EXPECT_TRUE(parse_metrics_address(text, true)) << text;
+  }
+}
+
+TEST(MetricsListenTest, B_06_it_listens_at_an_address_that_no_interface_has_yet) {
+  for (const char* text : {"192.0.2.1:9477", "[2001:db8::1]:9477"}) {
+    asio::io_context io;
+    const support::LogLines log;
+    const auto opened =
+        MetricsServer::open(io, parse_metrics_address(text, true).value(),
+                            [](const std::function<void(Snapshot)>&) { return false; });
+    ASSERT_TRUE(opened) << text << ": " << opened.error().text();
+    EXPECT_THAT(log.text(), HasSubstr("no interface of this machine has the address "));
+    EXPECT_THAT(log.text(), HasSubstr("; waiting for that to change"));
   }
 }
 
