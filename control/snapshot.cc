@@ -26,7 +26,7 @@ void add_up(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t
   if (part) sum = sum.value_or(0) + *part;
 }
 
-// Peers that are not up, and why, as far as that is known.
+// Peers that are not up, or refuse something, and why, as far as that is known.
 std::string errors_text(const std::vector<PeerInfo>& all) {
   std::string out;
   for (const PeerInfo& peer : all) {

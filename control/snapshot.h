@@ -29,7 +29,7 @@ struct PeerInfo {
   std::optional<std::uint64_t> port = {}, lid = {};
   std::optional<base::Duration> since = {};         // it is in this state
   std::optional<base::Duration> last_heard = {};    // since its last flit arrived
-  std::string last_error = {};                      // why it is not up
+  std::string last_error = {};                      // why it is not up, or what it refuses
   std::optional<base::Duration> next_attempt = {};  // from now, to connect
   // Of a connection: "1", "2" or "separate"; and of rdma mode how writes into the own pools and
   // into those of the peer are indicated: "pool", "offset" or "message".

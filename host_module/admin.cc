@@ -97,6 +97,9 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
     peer.last_error = "the link is refused: " + std::string(fabric::name(link.refusal()));
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
+  if (const auto why = host_->nic().mac_refusal(); why && peer.last_error.empty()) {
+    peer.last_error = *why;
+  }
   if (const auto at = host_->next_attempt()) {
     peer.next_attempt = std::max(*at - now, base::Duration{0});
   }
@@ -153,6 +156,22 @@ control::Reply Admin::set(const std::string& what, const std::string& value) {
   if (!done) return {control::ReplyStatus::kFailed, done.error().text()};
   host_->on_tap_event(clock_.now());
   return {control::ReplyStatus::kOk, ""};
+}
+
+// The interface has the value by now, and keeps it if it is refused.
+void Admin::when_settled(const control::Request& request, const control::ReplyFunction& reply) {
+  using Kind = control::Setting::Kind;
+  const auto setting = control::parse_setting(request.what, request.value);
+  const bool is_of_unit = setting && host_ != nullptr && host_->nic_up() &&
+                          (setting->kind != Kind::kFilter || setting->is_promiscuous);
+  if (!is_of_unit) return reply({control::ReplyStatus::kOk, ""});
+  const messaging::CfgCode code = setting->kind == Kind::kMac   ? messaging::CfgCode::kSetMac
+                                  : setting->kind == Kind::kMtu ? messaging::CfgCode::kSetMtu
+                                                                : messaging::CfgCode::kSetFilter;
+  host_->nic().when_settled(code, clock_.now(), [reply](const std::optional<std::string>& why) {
+    reply(why ? control::Reply{control::ReplyStatus::kRefused, *why}
+              : control::Reply{control::ReplyStatus::kOk, ""});
+  });
 }
 
 void Admin::nic(const control::Request& request, control::ReplyFunction reply) {

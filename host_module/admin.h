@@ -24,6 +24,7 @@ class Admin final : public control::Admin {
  private:
   control::Snapshot snapshot(control::SnapshotParts parts) const override;
   control::Reply set(const std::string& what, const std::string& value) override;
+  void when_settled(const control::Request& request, const control::ReplyFunction& reply) override;
   void nic(const control::Request& request, control::ReplyFunction reply) override;
   base::Result<messaging::Connection*> connection_to_ping() override;
   base::Status begin_capture(lan::FrameCapture& capture, const std::string& interface) override;

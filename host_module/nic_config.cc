@@ -1,6 +1,7 @@
 #include "host_module/nic_config.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/event.h"
 #include "base/log.h"
@@ -12,6 +13,7 @@ namespace splitnic::host {
 namespace {
 
 namespace cfg = messaging::cfg;
+using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgStatus;
 
@@ -74,6 +76,9 @@ void NicConfig::end_waiting(base::Time now) {
 }
 
 void NicConfig::on_move() {
+  end_settling({}, [](const Settling&) {
+    return "the connection to the I/O unit ended before it had replied";
+  });
   pair_ = nullptr;
   ++epoch_;
   slot_ = Slot::kFree;
@@ -132,12 +137,15 @@ void NicConfig::send(const SyncStep& step, base::Time now) {
                                      if (epoch == epoch_) on_reply(step, reply);
                                    });
   slot_ = sent.has_value() ? Slot::kOpen : Slot::kRefused;
+  open_ = step.code;
 }
 
 // Without a reply nothing is known, not even that the request was not carried out: it stays due.
 void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
   slot_ = Slot::kFree;
-  if (!reply.replied) return;
+  if (!reply.replied) {
+    return end_settling(step.code, [](const Settling&) { return "the I/O unit has not replied"; });
+  }
   if (reply.status == CfgStatus::kBusy) {
     busy_until_ = sync_.sent_at + kBusyFor;
     return;
@@ -150,11 +158,41 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
     if (auto done = tap_.set_mac(*effect.lan_mac); !done) base::log_warn(done.error().text());
     sync_.wanted = tap_.state();
   }
+  settle(step);
   if (!effect.is_lan_mtu_known) return;
   // An adopted MTU that is the LAN's was set by an earlier run of this program.
   if (is_mtu_adopted_ && wanted_mtu_ == sync_.lan_mtu) wanted_mtu_.reset();
   is_mtu_adopted_ = false;
   is_follow_due_ = true;
+}
+
+void NicConfig::when_settled(CfgCode code, base::Time now, Settled done) {
+  if (!configured()) return done(std::nullopt);
+  sync_.request_again(code);
+  pump(now);
+  const auto steps = sync_steps();
+  const auto step = std::ranges::find(steps, code, &SyncStep::code);
+  const bool is_open = slot_ == Slot::kOpen && open_ == code;
+  if (!is_open && (step == steps.end() || !step->is_due(sync_, now))) {
+    return done(sync_.refusal_of(code, sync_.wanted));
+  }
+  if (settling_.size() == kSettlingMax) return done("too many changes wait for the I/O unit");
+  settling_.push_back({code, sync_.wanted, std::move(done)});
+}
+
+// A reply to a request that was open before the value changed settles nothing: the step is due.
+void NicConfig::settle(const SyncStep& step) {
+  if (step.is_due(sync_, sync_.sent_at)) return;
+  end_settling(step.code,
+               [this](const Settling& one) { return sync_.refusal_of(one.code, one.asked); });
+}
+
+void NicConfig::end_settling(std::optional<CfgCode> code, const WhyOf& why_of) {
+  const auto of_code = [&](const Settling& one) { return !code || one.code == *code; };
+  std::vector<Settling> ended;
+  std::ranges::copy_if(settling_, std::back_inserter(ended), of_code);
+  std::erase_if(settling_, of_code);
+  for (const Settling& one : ended) one.done(why_of(one));
 }
 
 void NicConfig::follow(base::Time now) {
@@ -290,19 +328,19 @@ CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time no
 
 CfgReply NicConfig::on_request(const messaging::CfgRequest& request, base::Time now) {
   switch (request.code) {
-    case messaging::CfgCode::kEcho: {
+    case CfgCode::kEcho: {
       cfg::EchoRequest echo;
       if (!parse(request, echo)) return {CfgStatus::kBadValue, {}};
       cfg::EchoReply reply;
       reply.set_data(echo.data());
       return {CfgStatus::kOk, reply.SerializeAsString()};
     }
-    case messaging::CfgCode::kEvent:
+    case CfgCode::kEvent:
       return on_event(request, now);
-    case messaging::CfgCode::kAnnounce:
+    case CfgCode::kAnnounce:
       is_announce_due_ = true;
       return {};
-    case messaging::CfgCode::kGetVersion: {
+    case CfgCode::kGetVersion: {
       cfg::GetVersionReply reply;
       reply.set_version(messaging::kMessageVersion);
       reply.set_version_highest(messaging::kMessageVersion);

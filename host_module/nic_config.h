@@ -80,6 +80,15 @@ class NicConfig {
     lose_carrier(now);
     pump(now);
   }
+  // Calls `done` once, with why if the I/O unit does not take what the interface has, after its
+  // reply to SET_MAC, SET_MTU or SET_FILTER (`code`), or when none comes. At once, without why, if
+  // it has taken that before, or is not connected: then the next connection gets it.
+  using Settled = std::function<void(const std::optional<std::string>& why)>;
+  void when_settled(messaging::CfgCode code, base::Time now, Settled done);
+  // Why the I/O unit does not take the MAC address that the interface has; none: it does.
+  std::optional<std::string> mac_refusal() const {
+    return sync_.refusal_of(messaging::CfgCode::kSetMac, sync_.wanted);
+  }
   // The settings that have no place on the interface (`splitnic vlan` and `splitnic ethtool`). Each
   // connection gets them. `is_done`: the I/O unit has replied OK to our user's request; otherwise
   // they are requested when there is a connection.
@@ -148,6 +157,18 @@ class NicConfig {
     kRefused,  // requests of others take all: the iteration that ends one calls pump()
   };
 
+  // Whoever waits for a reply of the I/O unit to `code`, with the interface as it was `asked`.
+  struct Settling {
+    messaging::CfgCode code;
+    lan::PortState asked;
+    Settled done;
+  };
+  static constexpr std::size_t kSettlingMax = 64;
+  using WhyOf = std::function<std::optional<std::string>(const Settling&)>;
+  void settle(const SyncStep& step);
+  // Of this code, or all.
+  void end_settling(std::optional<messaging::CfgCode> code, const WhyOf& why_of);
+
   void report(base::EventKind kind, const std::string& text) const;
   void send(const SyncStep& step, base::Time now);
   void on_reply(const SyncStep& step, const messaging::CfgReply& reply);
@@ -171,6 +192,8 @@ class NicConfig {
   const std::function<std::optional<lan::AddressLists>()> lists_;
   const bool keeps_carrier_;
   Slot slot_ = Slot::kFree;
+  messaging::CfgCode open_{};  // of that request
+  std::vector<Settling> settling_;
   base::Time busy_until_{};
   bool is_follow_due_ = false;
   base::Time follow_at_{};                        // not before

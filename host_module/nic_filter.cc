@@ -39,10 +39,7 @@ bool have_room(const NicSync& sync) {
 SyncEffect on_promiscuous_refused(NicSync& s) {
   s.filter_at = s.sent_at + kRefusedRetryAfter;
   if (std::exchange(s.is_promiscuous_refused, true)) return {};
-  return {.warning =
-              "the I/O unit does not permit promiscuous mode: a bridge over the interface, "
-              "or a capture on it, gets the frames for this host only; start splitnic-iou "
-              "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file"};
+  return {.warning = promiscuous_refusal()};
 }
 
 // Promiscuous mode is requested instead, as for any interface without a filter.
@@ -56,6 +53,12 @@ SyncEffect on_listed_refused(NicSync& s, const std::string& why) {
 }
 
 }  // namespace
+
+std::string promiscuous_refusal() {
+  return "the I/O unit does not permit promiscuous mode: a bridge over the interface, "
+         "or a capture on it, gets the frames for this host only; start splitnic-iou "
+         "with --grant sniff,forge (or --max-hosts 1), or grant it in its hosts file";
+}
 
 bool NicSync::requests_listed(base::Time now) const {
   return !listed.unicast.empty() && have_room(*this) &&

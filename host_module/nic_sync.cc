@@ -98,12 +98,13 @@ SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
     return {};
   }
   s.mac_at = s.sent_at + kRetryAfter;
-  if (s.refused_mac == s.sent.mac) return {};
-  s.refused_mac = s.sent.mac;
   cfg::SetMacReply got;
   const bool has_reason = got.ParseFromString(reply.data);
-  return {.warning = "the I/O unit refused the interface's MAC address: " +
-                     refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED)};
+  s.mac_refusal = "the I/O unit refused the interface's MAC address: " +
+                  refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED);
+  if (s.refused_mac == s.sent.mac) return {};
+  s.refused_mac = s.sent.mac;
+  return {.warning = s.mac_refusal};
 }
 
 bool is_mtu_due(const NicSync& s, base::Time) {
@@ -119,6 +120,7 @@ std::string encode_mtu(const NicSync& s) {
 // A grant below the request is the LAN's MTU; a full grant shows that the LAN has at least that.
 SyncEffect on_mtu(NicSync& s, const CfgReply& reply) {
   s.acknowledged.mtu = s.sent.mtu;
+  s.is_mtu_refused = reply.status != CfgStatus::kOk;
   cfg::SetMtuReply got;
   if (reply.status != CfgStatus::kOk || !got.ParseFromString(reply.data) || got.mtu() == 0) {
     return {};
@@ -286,11 +288,36 @@ messaging::NicState NicSync::wanted_state() const {
   return state;
 }
 
+std::optional<std::string> NicSync::refusal_of(CfgCode code, const lan::PortState& asked) const {
+  switch (code) {
+    case CfgCode::kSetMac:
+      if (refused_mac == asked.mac) return mac_refusal;
+      return std::nullopt;
+    case CfgCode::kSetMtu:
+      if (lan_mtu != 0 && lan_mtu < asked.mtu) {
+        return "the LAN of the I/O unit has an MTU of " + std::to_string(lan_mtu);
+      }
+      if (is_mtu_refused) return "the I/O unit refused the interface's MTU";
+      return std::nullopt;
+    case CfgCode::kSetFilter:
+      if (asked.promiscuous && is_promiscuous_refused) return promiscuous_refusal();
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+void NicSync::request_again(CfgCode code) {
+  if (code == CfgCode::kSetMac && refused_mac) mac_at = {};
+  if (code == CfgCode::kSetFilter) filter_at = {};
+}
+
 void NicSync::begin() {
   phase = SyncPhase::kInit;
   acknowledged = {};
   begin_user_settings();
   refused_mac.reset();
+  is_mtu_refused = false;
   init_at = {};
   mac_at = base::kNever;
   filter_at = {};

@@ -64,6 +64,8 @@ struct NicSync {
   std::uint32_t lan_mtu = 0;  // 0: not known yet
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
+  std::string mac_refusal{};            // why, in words
+  bool is_mtu_refused = false;          // the last that was requested
   bool is_promiscuous_refused = false;  // reported once, whatever connections follow
   // Unicast addresses of `listed` that were refused. They are reported once, too.
   std::optional<std::vector<lan::MacAddress>> refused_listed{};
@@ -116,6 +118,11 @@ struct NicSync {
   void end_refusals();
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;
+  // Why the I/O unit has not taken what the interface had in `asked`, by its last reply to SET_MAC,
+  // SET_MTU or SET_FILTER; none: it has.
+  std::optional<std::string> refusal_of(messaging::CfgCode code, const lan::PortState& asked) const;
+  // Makes a refused value due now, and not only when its time has come.
+  void request_again(messaging::CfgCode code);
   // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or
   // all, off the interface with it [M-20].
   void set_lan_mtu(std::uint32_t mtu) {

@@ -70,11 +70,21 @@ Finding examine_unit_of(const std::string& name, const json::object& peer) {
               ": look at its log, and at the way to it (splitnic doctor " + address + ")"};
 }
 
+// A unit that is up, and has an error, refuses the address of the interface.
+void examine_mac(const std::string& name, const json::object& peer, std::vector<Finding>& out) {
+  const std::string error = text_of(peer, "last_error");
+  if (text_of(peer, "state") != "up" || error.empty()) return;
+  out.push_back({"mac", false,
+                 name + ": " + error + ": no frame of the LAN for " + text_of(peer, "mac") +
+                     " comes to it before; or set another address (splitnic set mac)"});
+}
+
 // One line for each I/O unit that a host has.
 void examine_units(const std::string& name, const json::object& shown, std::vector<Finding>& out) {
   for (const json::value& entry : list_of(shown, "peers")) {
     if (const json::object* const peer = entry.if_object()) {
       out.push_back(examine_unit_of(name, *peer));
+      examine_mac(name, *peer, out);
     }
   }
 }

@@ -39,7 +39,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       return report(request, std::move(reply));
     case Command::kSet:
       if (request.what == kFlushSetting) return flush(request.value, std::move(reply));
-      return reply(set_all(request.what, request.value));
+      return set_all(request, reply);
     case Command::kPing:
       return ping(request.count, std::move(reply));
     case Command::kPeers: {
@@ -202,11 +202,13 @@ Reply Admin::flush_here(const FlushRequest& request) {
 
 // The MAC, the MTU and the filter belong to the interface, which the other queues observe. The link
 // is a state of the NIC service, and each queue has its own.
-Reply Admin::set_all(const std::string& what, const std::string& value) {
-  Reply first = set(what, value);
-  if (first.status != ReplyStatus::kOk || what != "link") return first;
-  const Reply others = post_to_others([what, value](Admin& admin) { admin.set(what, value); });
-  return others.status == ReplyStatus::kOk ? first : others;
+void Admin::set_all(const Request& request, const ReplyFunction& reply) {
+  const Reply first = set(request.what, request.value);
+  if (first.status != ReplyStatus::kOk) return reply(first);
+  if (request.what != "link") return when_settled(request, reply);
+  const Reply others = post_to_others(
+      [what = request.what, value = request.value](Admin& admin) { admin.set(what, value); });
+  reply(others.status == ReplyStatus::kOk ? first : others);
 }
 
 // Each queue has its own connection of the host. Queue 0 knows whether the name is that of one.
@@ -242,6 +244,10 @@ void Admin::nic(const Request&, ReplyFunction reply) {
 
 Reply Admin::set(const std::string&, const std::string&) {
   return {ReplyStatus::kBadRequest, "set is for the host side"};
+}
+
+void Admin::when_settled(const Request&, const ReplyFunction& reply) {
+  reply({ReplyStatus::kOk, ""});
 }
 
 base::Result<KnownPeers> Admin::known_peers() const {

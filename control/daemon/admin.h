@@ -61,7 +61,8 @@ class Admin {
   void set_text_thread(Run run) { run_ = std::move(run); }
 
   // Replies once every queue has added to the reply, or once the echoes of a ping have ended; with
-  // one queue, a reply is there when this returns, but that of a ping, and a report that takes more
+  // one queue, a reply is there when this returns, but that of a ping, of a value that the I/O unit
+  // may refuse, and a report that takes more
   // than one step. What a queue that has stopped would add is left out.
   void handle(const Request& request, ReplyFunction reply);
   // Calls `done` once with what `show` and `stats` report: on the thread of set_text_thread(), or
@@ -79,6 +80,9 @@ class Admin {
   virtual AddPart more_parts(SnapshotParts /*parts*/) const { return {}; }
   // Of queue 0; `set link` then comes to every queue. For the host.
   virtual Reply set(const std::string& what, const std::string& value);
+  // Of queue 0, after set() has returned kOk: replies once the I/O unit has taken or refused the
+  // value.
+  virtual void when_settled(const Request& request, const ReplyFunction& reply);
   // The hosts that this queue knows, and the end of one by its name; an error explains why there is
   // none. For the I/O unit.
   virtual base::Result<KnownPeers> known_peers() const;
@@ -131,7 +135,7 @@ class Admin {
   void capture(const Request& request, const ReplyFunction& reply);
   void flush(const std::string& request, ReplyFunction reply);
   Reply flush_here(const FlushRequest& request);
-  Reply set_all(const std::string& what, const std::string& value);
+  void set_all(const Request& request, const ReplyFunction& reply);
   Reply evict_all(const std::string& name);
   // Posts to each other queue. Returns kOk, or kFailed if one is busy.
   Reply post_to_others(const std::function<void(Admin&)>& command) const;

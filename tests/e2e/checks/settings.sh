@@ -88,6 +88,24 @@ check_mac() {
   equal "--mac nic" "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" "$lan_mac"
 }
 
+# splitnic set ends with status 1 and the reason, and a refused address stays visible until the unit takes it.
+check_refused() {
+  bring_up
+  local lan_mac own
+  lan_mac=$(in_ns "$ns_iou" cat /sys/class/net/lan0/address)
+  own=$(in_ns "$ns_host" cat /sys/class/net/nic0/address)
+  refuses 1 "refused the interface's MAC address: it is that of the NIC itself" "$bin/splitnic" set mac "$lan_mac" --control "$work/host.sock"
+  ask host show | has "unit: the I/O unit refused the interface's MAC address" || fail "show has nothing about it: $(ask host show)"
+  ask host show --json | has '"last_error":"the I/O unit refused' || fail "show --json has nothing about it"
+  ask host doctor >"$work/doctor.txt"
+  has "^wrong mac: .*refused the interface's MAC address" <"$work/doctor.txt" || fail "doctor has nothing about it: $(cat "$work/doctor.txt")"
+  ask host set mac "$own" || fail "the address that the unit has taken before"
+  ! ask host show | has "refused" || fail "show has a refusal that is over"
+  refuses 1 "has an MTU of 1500" "$bin/splitnic" set mtu 9000 --control "$work/host.sock"
+  refuses 1 "does not permit promiscuous mode" "$bin/splitnic" set filter promisc --control "$work/host.sock"
+  ask host set filter normal || fail "the filter"
+}
+
 check_mtu() {
   bring_up 1500 4000
   ip -n "$ns_host" link set nic0 mtu 4000 || fail "nic0 takes no MTU of 4000"
