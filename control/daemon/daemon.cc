@@ -238,6 +238,7 @@ void Daemon::run_workers() {
   const auto queues = static_cast<std::uint32_t>(workers());
   const Processors bound = processors_to_bind(common_, queues);
   const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
+  Heartbeats heartbeats(queues);
   std::latch begun(queues);  // the control thread, and one of each queue but the main thread's
   std::latch go(1);
   const auto begin = [&](std::uint32_t queue) {
@@ -255,7 +256,7 @@ void Daemon::run_workers() {
         begin(i);
         begun.count_down();
         go.wait();
-        run_worker(i, never_sleeps);
+        run_worker(i, never_sleeps, heartbeats);
       });
       ++created;
     }
@@ -279,14 +280,14 @@ void Daemon::run_workers() {
     fail(ready.error());
   }
   go.count_down();
-  run_worker(0, never_sleeps);
+  run_worker(0, never_sleeps, heartbeats);
   notify_stopping();
   for (std::thread& thread : threads) thread.join();
 }
 
 // Runs in the data thread of the queue.
-void Daemon::run_worker(std::size_t queue, bool never_sleeps) {
-  if (const base::Status ended = worker(queue).run(*control_, never_sleeps); !ended) {
+void Daemon::run_worker(std::size_t queue, bool never_sleeps, Heartbeats& heartbeats) {
+  if (const auto ended = worker(queue).run(*control_, never_sleeps, heartbeats); !ended) {
     fail(ended.error());
   }
 }

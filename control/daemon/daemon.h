@@ -106,7 +106,7 @@ class Daemon {
   base::Status give_up_privileges();
   base::Status filter_calls() const;
   void run_workers();
-  void run_worker(std::size_t queue, bool never_sleeps);
+  void run_worker(std::size_t queue, bool never_sleeps, Heartbeats& heartbeats);
   void fail(const base::Error& error);
 
   const CommonOptions& common_;

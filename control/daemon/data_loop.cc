@@ -54,7 +54,7 @@ void DataLoop::watch_stop(base::Time now) {
 void DataLoop::report_if_due(base::Time now) {
   if (now >= alive_at_) {
     alive_at_ = now + *alive_interval_;
-    notify_alive();
+    if (heartbeats_->beat(number_)) notify_alive();
   }
   if (now < status_at_) return;
   status_at_ = now + kStatusInterval;

@@ -10,6 +10,7 @@
 #include "control/command_queue.h"
 #include "control/control_thread.h"
 #include "control/daemon/carriers.h"
+#include "control/daemon/heartbeats.h"
 #include "control/daemon/module.h"
 #include "control/daemon/port_watch.h"
 #include "fabric_emul/underlay/idle_wait.h"
@@ -24,8 +25,13 @@ class DataLoop {
            const ControlThread& control, CommandQueue& commands, base::Clock& clock,
            bool never_sleeps);
 
-  // From run() on, the service manager hears this often that the thread does its work. [L-14]
-  void report_alive(base::Duration interval) { alive_interval_ = interval; }
+  // From run() on, thread `number` of these reports this often, and the service manager hears when
+  // all have. `all` outlives this. [L-14]
+  void report_alive(base::Duration interval, Heartbeats& all, std::uint32_t number) {
+    alive_interval_ = interval;
+    heartbeats_ = &all;
+    number_ = number;
+  }
   // The same: it hears of each change of status(), within kStatusInterval.
   void report_status() { status_at_ = base::Time{}; }
   static constexpr base::Duration kStatusInterval = std::chrono::seconds(1);
@@ -53,6 +59,8 @@ class DataLoop {
   std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;
   std::optional<base::Duration> alive_interval_;
+  Heartbeats* heartbeats_ = nullptr;
+  std::uint32_t number_ = 0;             // of this thread there
   base::Time alive_at_ = base::kNever;   // the next report
   base::Time status_at_ = base::kNever;  // the next look
   std::string status_;                   // reported last

@@ -148,9 +148,9 @@ void Worker::begin_thread(std::optional<std::uint32_t> processor) const {
   }
 }
 
-base::Status Worker::run(const ControlThread& control, bool never_sleeps) {
+base::Status Worker::run(const ControlThread& control, bool never_sleeps, Heartbeats& heartbeats) {
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
-  if (watchdog_interval_ && queue_ == 0) loop.report_alive(*watchdog_interval_);
+  if (watchdog_interval_) loop.report_alive(*watchdog_interval_, heartbeats, queue_);
   if (queue_ == 0 && has_service_manager()) loop.report_status();
   base::Status ended = loop.run();
   commands_.close();  // their requests get their replies now

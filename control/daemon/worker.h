@@ -21,6 +21,7 @@
 #include "control/daemon/admin.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/common_options.h"
+#include "control/daemon/heartbeats.h"
 #include "control/daemon/keyed_carriers.h"
 #include "control/daemon/module.h"
 #include "control/sd_notify.h"
@@ -48,8 +49,8 @@ class Worker : public Module {
   // the kernel allows it; that it does not is logged.
   void begin_thread(std::optional<std::uint32_t> processor) const;
   // Runs the data loop until a stop is requested, and then stops the module. REQUIRES that
-  // everything is open. An error: the loop ended by it.
-  base::Status run(const ControlThread& control, bool never_sleeps);
+  // everything is open. An error: the loop ended by it. `heartbeats` has all workers, by queue.
+  base::Status run(const ControlThread& control, bool never_sleeps, Heartbeats& heartbeats);
 
  protected:
   // `common` outlives this. `limits` are those of the adapter.

@@ -4,11 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <future>
 #include <memory>
 #include <optional>
@@ -16,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "control/client.h"
 #include "control/daemon/daemon.h"
 #include "tests/support/log_lines.h"
@@ -86,6 +92,10 @@ class TestWorker final : public Worker {
   void set_readable(std::size_t, bool) override {}
   bool step(base::Time) override {
     ++steps_;
+    while (hangs) {
+      is_hanging = true;
+      std::this_thread::sleep_for(1ms);
+    }
     allowed_ = processors_of_this_thread();
     return false;
   }
@@ -95,6 +105,8 @@ class TestWorker final : public Worker {
   bool is_drained() const override { return true; }
   void stop(base::Time) override { ends_.emplace_back("stop"); }
 
+  // Any thread: each step hangs for as long as `hangs`.
+  std::atomic<bool> hangs{false}, is_hanging{false};
   // Any thread: the interface is deleted.
   void delete_port() { ASSERT_EQ(::eventfd_write(port_.events.get(), 1), 0); }
   // After the end of its thread.
@@ -144,6 +156,50 @@ class TestDaemon final : public Daemon {
 
   const CommonOptions& common_;
   std::vector<std::unique_ptr<TestWorker>> workers_;
+};
+
+// A service manager, whose socket is NOTIFY_SOCKET while it is there.
+class TestManager {
+ public:
+  explicit TestManager(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(::setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+  }
+  ~TestManager() { ::unsetenv("NOTIFY_SOCKET"); }
+  TestManager(const TestManager&) = delete;
+  TestManager& operator=(const TestManager&) = delete;
+
+  // Waits for the next message that is not WATCHDOG=1. Returns "" if none comes in time.
+  std::string heard() {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < until) {
+      const std::string text = receive(MSG_DONTWAIT);
+      if (!text.empty() && text != "WATCHDOG=1") return text;
+      if (text.empty()) std::this_thread::sleep_for(1ms);
+    }
+    return {};
+  }
+  // Returns how many messages WATCHDOG=1 have come, and forgets all.
+  int alive() {
+    int count = 0;
+    for (std::string text; !(text = receive(MSG_DONTWAIT)).empty();) {
+      if (text == "WATCHDOG=1") ++count;
+    }
+    return count;
+  }
+
+ private:
+  std::string receive(int flags) {
+    std::array<char, 128> text{};
+    const ssize_t n = ::recv(socket_.get(), text.data(), text.size(), flags);
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
+  }
+
+  base::UniqueFd socket_;
 };
 
 inline Request request(Command command, bool is_json = false, std::string what = {},

@@ -105,7 +105,7 @@ class DataLoopTest : public ::testing::Test {
   base::Status run(base::Clock& clock, fabric::Adapter& adapter, bool never_sleeps = false) {
     const auto began = std::chrono::steady_clock::now();
     DataLoop loop(module_, adapter, carriers_, *control_, commands_, clock, never_sleeps);
-    if (alive_interval_) loop.report_alive(*alive_interval_);
+    if (alive_interval_) loop.report_alive(*alive_interval_, heartbeats_, 0);
     if (reports_status_) loop.report_status();
     auto ended = loop.run();
     took_ = std::chrono::steady_clock::now() - began;
@@ -158,6 +158,7 @@ class DataLoopTest : public ::testing::Test {
   std::unique_ptr<ControlThread> control_;
   base::Duration took_{};
   std::optional<base::Duration> alive_interval_;
+  Heartbeats heartbeats_{1};
   bool reports_status_ = false;
 };
 
