@@ -89,15 +89,18 @@ base::Status Daemon::start() {
   return give_up_privileges();
 }
 
-// The service manager waits until the settings are read.
+// The service manager waits until the settings are read, or are refused because the program waits
+// for something. Before it has heard that the program is up, it hears of no reload.
 ReloadHandler Daemon::announced_reload_handler() {
   ReloadHandler handler = reload_handler();
   if (!handler) return {};
   return [this, handler = std::move(handler)](const ReplyFunction& reply) {
+    if (is_announced_) notify_reloading();
     if (!is_up_) {
-      return reply(refuse_reload(ReplyStatus::kFailed, "the program is starting: try again"));
+      Reply refused = refuse_reload(ReplyStatus::kFailed, "the program is starting: try again");
+      if (is_announced_) notify_ready();
+      return reply(std::move(refused));
     }
-    notify_reloading();
     handler([reply](Reply done) {
       notify_ready();
       reply(std::move(done));
@@ -119,11 +122,16 @@ bool Daemon::passes_later(const base::Error& error) {
   }
 }
 
+void Daemon::announce_ready() {
+  is_announced_ = true;
+  notify_ready();
+}
+
 // Returns false if a stop was requested.
 bool Daemon::wait_to_retry(const base::Error& error, bool is_first) {
   if (is_first) {
     base::log_warn(error.text() + "; waiting for that to change");
-    notify_ready();
+    announce_ready();
   }
   const auto until = std::chrono::steady_clock::now() + kRetryEvery;
   return serve_until([until] { return std::chrono::steady_clock::now() >= until; });
@@ -274,7 +282,7 @@ void Daemon::run_workers() {
                      (queues == 1 ? "" : ", with " + std::to_string(queues) + " queues") + ": " +
                      what);
     }
-    notify_ready();
+    announce_ready();
     is_up_ = true;
   } else {
     fail(ready.error());

@@ -98,6 +98,7 @@ class Daemon {
 
   base::Status start();
   base::Result<Endpoint> resolved(NameLookup& lookup);
+  void announce_ready();
   bool wait_to_retry(const base::Error& error, bool is_first);
   bool serve_until(const std::function<bool()>& is_over);
   base::Status serve_metrics();
@@ -114,6 +115,7 @@ class Daemon {
   const Processors allowed_;
   std::unique_ptr<ControlThread> control_;
   std::atomic<bool> has_failed_{false};
+  std::atomic<bool> is_announced_{false};  // the service manager has heard that the program is up
   std::atomic<bool> is_up_{false};
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -134,6 +135,7 @@ class TestDaemon final : public Daemon {
   std::size_t queues_max = messaging::kQueuesMax;
   std::optional<std::string> open_error;
   bool may_reload = false;
+  std::atomic<bool> waits{false};  // for an interface that comes later
   std::atomic<int> reloads{0};
 
  private:
@@ -146,6 +148,10 @@ class TestDaemon final : public Daemon {
   }
   base::Status open() override {
     if (open_error) return base::Error(*open_error);
+    const auto attempt = [this]() -> base::Status {
+      return waits ? base::Error("no such interface", ENODEV) : base::Status();
+    };
+    if (auto opened = when_possible(attempt); !opened) return opened;
     while (workers_.size() < std::min<std::size_t>(queues_wanted(), queues_max)) add_worker();
     return {};
   }
@@ -225,6 +231,7 @@ class DaemonTest : public ::testing::Test {
     daemon_ = std::make_unique<TestDaemon>(common_);
     daemon_->queues_max = queues_max_;
     daemon_->may_reload = may_reload_;
+    daemon_->waits = waits_;
     ended_ = std::async(std::launch::async, [this] { return daemon_->run(); });
   }
   // Replies once the program is up.
@@ -254,6 +261,7 @@ class DaemonTest : public ::testing::Test {
   CommonOptions common_;
   std::size_t queues_max_ = messaging::kQueuesMax;
   bool may_reload_ = false;
+  bool waits_ = false;
   std::unique_ptr<TestDaemon> daemon_;
   std::future<int> ended_;
   const support::LogLines log_;
