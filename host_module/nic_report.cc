@@ -71,9 +71,19 @@ std::string NicReport::rings_text() const {
          part("Current hardware settings", rings->rx, rings->tx);
 }
 
+std::string NicReport::channels_text() const {
+  const auto part = [](const char* name, std::uint64_t combined) {
+    return std::string(name) + ":\nRX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t" +
+           std::to_string(combined) + "\n";
+  };
+  return heading + ":\n" + part("Pre-set maximums", channels->max) +
+         part("Current hardware settings", channels->used);
+}
+
 std::string NicReport::text() const {
   if (!nics.empty()) return nics_text();
   if (rings) return rings_text();
+  if (channels) return channels_text();
   std::string out = heading.empty() ? "" : heading + ":\n";
   for (const auto& [name, value] : rows) {
     const std::string shown = std::visit([](const auto& v) { return text_of(v); }, value);
@@ -89,6 +99,7 @@ std::string NicReport::json() const {
     all = {
         {"rx-max", rings->rx_max}, {"tx-max", rings->tx_max}, {"rx", rings->rx}, {"tx", rings->tx}};
   }
+  if (channels) all = {{"combined-max", channels->max}, {"combined", channels->used}};
   for (const auto& [name, value] : rows) {
     const auto key = control::json_string(key_of(name));
     if (const auto* text = std::get_if<std::string>(&value)) {

@@ -29,6 +29,11 @@ struct ReportedRings {
   }
 };
 
+// Queues: of the I/O unit, and those that are connected.
+struct ReportedChannels {
+  std::uint64_t max = 0, used = 0;
+};
+
 struct NicReport {
   std::string heading;
   std::string indent = "\t";
@@ -38,6 +43,8 @@ struct NicReport {
   std::vector<ReportedNic> nics{};
   // The same, as `ethtool -g` prints them, below the heading.
   std::optional<ReportedRings> rings{};
+  // The same, as `ethtool -l` prints them.
+  std::optional<ReportedChannels> channels{};
 
   // Adds to the number in the row `name`, which is made if there is none.
   void add(const std::string& name, std::uint64_t value);
@@ -49,6 +56,7 @@ struct NicReport {
  private:
   std::string nics_text() const;
   std::string rings_text() const;
+  std::string channels_text() const;
   std::string nics_json() const;
 };
 

@@ -285,8 +285,8 @@ void NicRun::finish() {
   if (request_.kind == Kind::kQos && report_.rows.empty()) {
     report_.rows.emplace_back("Levels", std::string("none"));
   }
-  if (request_.kind == Kind::kChannels) report_.rows.emplace_back("Connected", queues_up_);
-  if (report_.rows.empty() && report_.nics.empty() && !report_.rings)
+  if (report_.channels) report_.channels->used = queues_up_;
+  if (report_.rows.empty() && report_.nics.empty() && !report_.rings && !report_.channels)
     return reply_({ReplyStatus::kOk, ""});
   reply_({ReplyStatus::kOk, program_.is_json ? report_.json() : report_.text()});
 }

@@ -66,6 +66,13 @@ bool NicRun::report(const Step& step, const std::string& data) {
       report_.rows.emplace_back("firmware-version", reply.program() + ", protocol " +
                                                         std::to_string(reply.version()) + " of " +
                                                         std::to_string(reply.version_highest()));
+      report_.rows.insert(report_.rows.end(), {{"expansion-rom-version", std::string()},
+                                               {"bus-info", program_.unit},
+                                               {"supports-statistics", true},
+                                               {"supports-test", false},
+                                               {"supports-eeprom-access", false},
+                                               {"supports-register-dump", false},
+                                               {"supports-priv-flags", false}});
       return true;
     }
     case CfgCode::kListNics:
@@ -101,9 +108,7 @@ void NicRun::report_known(Host& host) {
       return;
     case Kind::kDriver:
       report_.indent.clear();
-      report_.rows = {{"driver", std::string("splitnic")},
-                      {"version", program_.version},
-                      {"bus-info", program_.unit}};
+      report_.rows = {{"driver", std::string("splitnic")}, {"version", program_.version}};
       return;
     case Kind::kAddress:
       report_.indent.clear();
@@ -111,7 +116,7 @@ void NicRun::report_known(Host& host) {
       return;
     case Kind::kChannels:
       report_.heading = "Channel parameters for " + program_.interface;
-      report_.rows = {{"Maximum", std::uint64_t{nic.queues()}}};
+      report_.channels = {nic.queues(), 0};
       return;
     case Kind::kRings:
       report_.heading = "Ring parameters for " + program_.interface;

@@ -42,6 +42,16 @@ TEST(NicReportTest, rings_are_in_the_form_of_ethtool) {
   EXPECT_EQ(report.json(), "{\"rx-max\":2176,\"tx-max\":4096,\"rx\":2112,\"tx\":2000}\n");
 }
 
+TEST(NicReportTest, channels_are_in_the_form_of_ethtool) {
+  NicReport report{.heading = "Channel parameters for nic0"};
+  report.channels = {4, 2};
+  EXPECT_EQ(report.text(),
+            "Channel parameters for nic0:\n"
+            "Pre-set maximums:\nRX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t4\n"
+            "Current hardware settings:\nRX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t2\n");
+  EXPECT_EQ(report.json(), "{\"combined-max\":4,\"combined\":2}\n");
+}
+
 TEST(NicReportTest, numbers_of_one_name_are_added_up) {
   NicReport report;
   report.add("iou.to_host.frames", 3);
