@@ -37,19 +37,44 @@ check_scrape() {
     --control "$work/other.sock" --metrics 127.0.0.1:9477
 }
 
-# 1000 clients that send nothing, garbage, half a request or one after the other, while frames cross.
+# median_round_trip: of 150 pings, in microseconds. None may be lost.
+median_round_trip() {
+  in_ns "$ns_host" ping -c 150 -i 0.012 -W 2 10.77.0.2 | sed -n 's,.* time=\([0-9.]*\) ms$,\1,p' >"$work/round_trips"
+  [ "$(wc -l <"$work/round_trips")" = 150 ] || fail "pings are lost: $(wc -l <"$work/round_trips") of 150 came back"
+  sort -n "$work/round_trips" | awk 'NR == 75 { printf "%d\n", $1 * 1000 }'
+}
+
+# dropped_clients NUMBER: has the unit closed that many clients of metrics for want of room?
+dropped_clients() {
+  local dropped
+  metrics_of iou >"$work/iou.metrics.txt"
+  dropped=$("$python" -B "$e2e/metrics.py" value "$work/iou.metrics.txt" splitnic_metrics_drop_total cause=busy)
+  [ "${dropped:-0}" -ge "$1" ]
+}
+
+# 1000 clients that send nothing, garbage, half a request or one after the other, while frames cross. The attack takes processor
+# time, and so does other work on the machine, so the best of five rounds counts: a snapshot for each request makes all longer.
 check_hostile() {
   bring_up_with_metrics
+  local quiet best=1000000 now rounds=0
+  quiet=$(median_round_trip)
   start clients "$ns_iou" "$python" -B "$e2e/metrics.py" attack 127.0.0.1 9477 1000
   wait_until 5 grep -q attacking "$work/clients.log" || fail "no clients: $(cat "$work/clients.log")"
   local before after
   before=$(counter iou lan.rx.frames)
-  ping_all "$ns_host" 10.77.0.2 150 0.012
+  while [ $rounds -lt 5 ] && [ "$best" -gt $((4 * quiet + 1000)) ]; do
+    now=$(median_round_trip)
+    rounds=$((rounds + 1))
+    [ "$now" -ge "$best" ] || best=$now
+  done
   after=$(counter iou lan.rx.frames)
-  [ "$after" -ge $((before + 150)) ] || fail "the counters stand still"
+  echo "median of the round trips: $best us in the attack (round $rounds), $quiet us before"
+  [ "$best" -le $((4 * quiet + 1000)) ] || fail "the attack delays frames: $best us, $quiet us before"
+  [ "$after" -ge $((before + 150 * rounds)) ] || fail "the counters stand still"
   running clients || fail "the attack has ended: $(cat "$work/clients.log")"
   stop clients TERM 5
   within "metrics after the attack" 7000 metrics_of iou
+  dropped_clients 1000 || fail "the attack did not reach the unit: $(grep metrics_drop "$work/iou.metrics.txt")"
   metrics_of iou | has '^splitnic_up 1$' || fail "not served after the attack"
   in_ns "$ns_iou" curl -sS --max-time 5 http://127.0.0.1:9477/state.json | has '"state":"up"' || fail "no state after the attack"
 }
