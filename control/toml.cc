@@ -39,6 +39,7 @@ class Screen {
       const char c = text.front();
       if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80) ++at_.column;
       if (c == '\n') {
+        if (line_.quote != 0) return unended();
         at_ = {at_.line + 1, 0};
         line_ = {};
       } else if (line_.quote != 0) {
@@ -50,17 +51,22 @@ class Screen {
         if (auto checked = check_outside(text); !checked) return checked;
       }
     }
-    return {};
+    return line_.quote != 0 ? unended() : base::Status();
   }
 
  private:
   struct Line {
     std::uint32_t dots = 0;
     char quote = 0;  // of the string that is open
+    TomlPlace quote_at;
     bool is_escaped = false;
     bool is_comment = false;
   };
 
+  // The parser would report the end of the line, and call that a control character.
+  base::Status unended() const {
+    return error_at(line_.quote_at, "the string that begins here does not end in its line");
+  }
   static bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
   void follow_string(char c) {
     const bool is_end = c == line_.quote && !line_.is_escaped;
@@ -79,7 +85,10 @@ class Screen {
       return error_at(
           at_, "more than " + std::to_string(kDotsMax) + " dots outside of strings in one line");
     }
-    if (c == '"' || c == '\'') line_.quote = c;
+    if (c == '"' || c == '\'') {
+      line_.quote = c;
+      line_.quote_at = at_;
+    }
     line_.is_comment = c == '#';
     return {};
   }

@@ -7,13 +7,21 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/toml_field.h"
 
 namespace splitnic::control {
 namespace {
 
 using Items = std::vector<CLI::ConfigItem>;
 
-base::Status add_value(CLI::ConfigItem& item, const TomlValue& value) {
+// A flag has no value but true and false, and an option none of these. CLI11 would take 7 for true,
+// and report other errors without their place.
+base::Status add_value(CLI::ConfigItem& item, bool is_flag, const TomlValue& value) {
+  const TomlField field(value, "--" + item.name);
+  if (is_flag && value.kind != TomlValue::Kind::kFlag) return field.is_not("true or false");
+  if (!is_flag && value.kind == TomlValue::Kind::kFlag) {
+    return field.error("a value is needed, and neither true nor false is one");
+  }
   switch (value.kind) {
     case TomlValue::Kind::kText:
       item.inputs.push_back(value.text);
@@ -33,10 +41,16 @@ base::Status add_value(CLI::ConfigItem& item, const TomlValue& value) {
                                 "' is neither a string, a whole number, a flag nor a list of them");
 }
 
-base::Status add_values(CLI::ConfigItem& item, const TomlValue& value) {
-  if (value.kind != TomlValue::Kind::kList) return add_value(item, value);
+base::Status add_values(CLI::ConfigItem& item, const CLI::Option& option, const TomlValue& value) {
+  const int values_max = option.get_items_expected_max();
+  const bool is_flag = values_max == 0;
+  if (value.kind != TomlValue::Kind::kList || is_flag) return add_value(item, is_flag, value);
+  if (value.inside.size() > static_cast<std::size_t>(values_max)) {
+    return TomlField(value, "--" + item.name)
+        .error("one value is needed, and not a list of several");
+  }
   for (const TomlValue& element : value.inside) {
-    if (auto added = add_value(item, element); !added) return added;
+    if (auto added = add_value(item, false, element); !added) return added;
   }
   return {};
 }
@@ -75,13 +89,14 @@ class TomlConfig final : public CLI::Config {
     if (!parsed) return parsed.error();
     Items found;
     for (const TomlValue& value : parsed->inside) {
-      if (app_.get_option_no_throw("--" + value.name) == nullptr) {
+      const CLI::Option* const known = app_.get_option_no_throw("--" + value.name);
+      if (known == nullptr) {
         return error_at(value.name_at,
                         "'" + value.name + "' is not an option of " + app_.get_name());
       }
       CLI::ConfigItem item;
       item.name = value.name;
-      if (auto added = add_values(item, value); !added) return added.error();
+      if (auto added = add_values(item, *known, value); !added) return added.error();
       read_[item.name] = {value.name_at, item.inputs};
       if (!item.inputs.empty()) found.push_back(std::move(item));
     }

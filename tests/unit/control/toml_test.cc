@@ -55,6 +55,16 @@ TEST(TomlTest, errors_have_line_and_column) {
   EXPECT_EQ(error_of(""), "none");
 }
 
+TEST(TomlTest, B_17_a_string_without_end_is_reported_where_it_begins) {
+  const std::string why = "the string that begins here does not end in its line";
+  EXPECT_EQ(error_of("a = 1\n  b = \"x\n"), "line 2, column 7: " + why);
+  EXPECT_EQ(error_of("b = 'x"), "line 1, column 5: " + why);
+  EXPECT_EQ(error_of("b = [\"x\", \"y]\nc = 1\n"), "line 1, column 11: " + why);
+  EXPECT_EQ(error_of("b = \"x\\\"\r\n"), "line 1, column 5: " + why);
+  EXPECT_EQ(error_of("\"b = 1\n"), "line 1, column 1: " + why);
+  EXPECT_EQ(error_of("b = \"it's\" # it's\n'c' = \"'\"\n"), "none");
+}
+
 // Each would violate an assertion of the library.
 TEST(TomlTest, R_62_what_no_name_begins_with_is_an_error) {
   for (const char* text :

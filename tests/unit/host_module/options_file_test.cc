@@ -31,6 +31,29 @@ TEST(HostOptionsFileTest, B_17_errors_of_the_configuration_file_have_line_and_na
   EXPECT_EQ(outcome.text.find("line 1"), std::string::npos) << "it is not from the file";
 }
 
+TEST(HostOptionsFileTest, B_17_a_value_of_another_kind_has_line_and_column) {
+  const auto refused = [](const std::string& line, const std::string& part) {
+    const ConfigFile file("# a comment\n" + line + "\n");
+    expect_refused(with({"--config", file.path()}), 2, "in the configuration file, " + part);
+  };
+  for (const char* value : {"\"maybe\"", "7", "[true, false]", "\"true\"", "1.5"}) {
+    refused("busy-poll = " + std::string(value), "line 2, column 13: --busy-poll: ");
+    refused("no-gso = " + std::string(value), "line 2, column 10: --no-gso: ");
+  }
+  refused("busy-poll = \"maybe\"", "line 2, column 13: --busy-poll: 'maybe' is not true or false");
+  refused("busy-poll = maybe", "line 2, column 13: ");
+  refused("mtu = true", "line 2, column 7: --mtu: a value is needed");
+  refused("connect = [\"a\", true]", "line 2, column 17: --connect: a value is needed");
+  refused("mtu = [1400, 1500]", "line 2, column 7: --mtu: one value is needed");
+  refused("mtu = 1400.5", "line 2, column 7: 'mtu' is neither");
+  refused("mtu = 14x", "line 2, column 9: ");
+  refused("mtu = 14000000", "line 2, column 1: --mtu: ");
+  refused("nic = -1", "line 2, column 1: --nic: ");
+  refused("mtu = 99999999999999999999", "line 2, column ");
+  refused("name = \"abc", "line 2, column 8: the string that begins here does not end in its line");
+  refused("connect = [\"a\",\n'b\n]", "line 3, column 1: the string that begins here");
+}
+
 TEST(HostOptionsFileTest, B_17_a_file_that_cannot_be_read_is_refused_with_the_reason) {
   expect_refused(with({"--config", "/nonexistent/a.toml"}), 2,
                  "--config: /nonexistent/a.toml: No such file or directory");
