@@ -1,6 +1,7 @@
 // SMPs that the tested switch must drop: not whole, by a way that there is not, from somebody who
 // may not send them. docs/protocol/subnet.md#rejected
 #include <algorithm>
+#include <set>
 
 #include "conformance/case.h"
 #include "conformance/cases/subnet_parts.h"
@@ -15,6 +16,7 @@ using fabric::SmpMethod;
 constexpr std::uint64_t kDropped = 0xD0'0000'0001;
 constexpr std::size_t kTransactionAt = 8;
 constexpr std::size_t kHopsAt = 16;
+constexpr std::uint16_t kLastBlock = fabric::kSmpBlocksMax - 1;
 
 // A GET NODE to the target with the transaction of what must be dropped, as bytes.
 ByteVector good_request() {
@@ -110,6 +112,9 @@ void add_formats(SubnetGroup& group) {
     smp.at(19) = std::byte{12};
     smp.resize(smp.size() + 12);
   });
+}
+
+void add_table_formats(SubnetGroup& group) {
   const auto with_table = [](SmpMethod method, auto change) {
     return [=](ByteVector& smp) {
       OwnedSmp set = table_part(PlayedSwitch::Table(PlayedSwitch::kLids), 0,
@@ -187,6 +192,26 @@ void add_ways(SubnetGroup& group) {
             });
 }
 
+void add_passing_traps(SubnetGroup& group) {
+  group.add("passing_traps", "P-SUBN-4", "TRAP for another switch makes this one not sweep.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              s.forget();
+              for (int i = 0; i < 20 && s.is_good(); ++i) {
+                ByteVector trap = passing_request();
+                trap.at(1) = static_cast<std::byte>(SmpMethod::kTrap);
+                trap.at(kTransactionAt) = static_cast<std::byte>(i);
+                s.end(kEastPort).send_smp(s.end(kEastPort).smp_head(), trap);
+                s.listen(20ms);
+              }
+              std::set<std::uint64_t> sweeps;
+              for (const Asked& one : s.asked()) {
+                if (one.at == "east" && one.is_first()) sweeps.insert(one.smp.smp.transaction);
+              }
+              s.expect(sweeps.size() <= 5, "a sweep every 500 ms");
+            });
+}
+
 void add_sources(SubnetGroup& group) {
   group.add("from_a_node", "P-SUBN-3", "An SMP from the port of a node is dropped.", [](Subnet& s) {
     if (!s.begin()) return;
@@ -230,6 +255,21 @@ void add_sources(SubnetGroup& group) {
 }
 
 void add_fields(SubnetGroup& group) {
+  group.add("get_last_block", "P-SUBN-1", "GET TABLE of a block without entries has its ports.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              OwnedSmp get = Subnet::request(SmpMethod::kGet, SmpAttribute::kTable, {kEastLid, 0});
+              fabric::SmpTable part;
+              part.block = kLastBlock;
+              get.body.resize(part.bytes());
+              fabric::emit_smp_table(get.body, part);
+              const auto reply = s.ask(get, "a reply to GET TABLE");
+              if (!reply) return;
+              const fabric::SmpTable got = reply->table();
+              s.expect(got.block == kLastBlock && got.ports.size() == fabric::kSmpBlockLids &&
+                           std::ranges::count(got.ports, std::byte{0}) == fabric::kSmpBlockLids,
+                       "256 ports of 0");
+            });
   group.add("reserved", "P-SUBN-2", "Reserved bits are ignored.", [](Subnet& s) {
     if (!s.begin()) return;
     ByteVector smp = good_request();
@@ -282,9 +322,11 @@ void add_fields(SubnetGroup& group) {
 std::vector<Case> agent_drop_cases() {
   SubnetGroup group("agent");
   add_formats(group);
+  add_table_formats(group);
   add_formats_on_the_way(group);
   add_ways(group);
   add_sources(group);
+  add_passing_traps(group);
   add_fields(group);
   return group.take();
 }

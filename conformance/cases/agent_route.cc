@@ -1,6 +1,5 @@
 // The agent of the tested switch: replies and the directed route. docs/protocol/subnet.md#smp
 #include <algorithm>
-#include <set>
 
 #include "conformance/case.h"
 #include "conformance/cases/subnet_parts.h"
@@ -294,22 +293,6 @@ void add_without_effect(SubnetGroup& group) {
                 s.listen(200ms);
               }
               s.expect(s.find(is_back) != nullptr, "a sweep when its manager is silent");
-            });
-  group.add("passing_traps", "P-SUBN-4", "TRAP for another switch makes this one not sweep.",
-            [](Subnet& s) {
-              if (!s.begin()) return;
-              OwnedSmp trap = get_node(kWest);
-              trap.smp.method = SmpMethod::kTrap;
-              s.forget();
-              for (int i = 0; i < 20 && s.is_good(); ++i) {
-                s.send("east", fresh(s, trap, {1, kWestPort}));
-                s.listen(20ms);
-              }
-              std::set<std::uint64_t> sweeps;
-              for (const Asked& one : s.asked()) {
-                if (one.at == "east" && one.is_first()) sweeps.insert(one.smp.smp.transaction);
-              }
-              s.expect(sweeps.size() <= 5, "a sweep every 500 ms");
             });
 }
 

@@ -88,6 +88,32 @@ void add_blocks(SubnetGroup& group) {
       .level = Level::kShould;
 }
 
+void add_unchecked(SubnetGroup& group) {
+  group.add("clear_unchecked", "P-SUBN-8",
+            "A REPLY to stage clear with another check: no stage set follows.", [](Subnet& s) {
+              if (!s.begin()) return;
+              bool is_other = false, has_swept = false;
+              s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
+                has_swept |= is_other && one.at == "west" && one.is_first();
+                if (one.at != "west" || !clears(one) || has_swept) return 1;
+                if (!is_other) s.forget();
+                is_other = true;
+                reply.body.at(kCheckAt) ^= std::byte{1};
+                return 1;
+              };
+              s.set_cable("east", 2, State::kDown);
+              const auto next = [](const Asked& one) {
+                return one.at == "west" && (one.is_first() || sets(one));
+              };
+              if (!s.await(
+                      "a request behind stage clear of west",
+                      [&] { return is_other && s.find(next) != nullptr; }, 3s)) {
+                return;
+              }
+              s.expect(s.find(next)->is_first(), "a sweep before stage set");
+            });
+}
+
 void add_stages(SubnetGroup& group) {
   group.add("clear_has_the_common", "P-SUBN-8",
             "Stage clear leaves the entries that the old and the new table have in common.",
@@ -121,29 +147,6 @@ void add_stages(SubnetGroup& group) {
               if (!s.expect(replied.has_value(), "stage clear at west")) return;
               const Asked* const set = s.find(sets);
               s.expect(set != nullptr && set->when >= *replied, "stage set behind the last reply");
-            });
-  group.add("clear_unchecked", "P-SUBN-8",
-            "A REPLY to stage clear with another check: no stage set follows.", [](Subnet& s) {
-              if (!s.begin()) return;
-              bool is_other = false, has_swept = false;
-              s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
-                has_swept |= is_other && one.at == "west" && one.is_first();
-                if (one.at != "west" || !clears(one) || has_swept) return 1;
-                if (!is_other) s.forget();
-                is_other = true;
-                reply.body.at(kCheckAt) ^= std::byte{1};
-                return 1;
-              };
-              s.set_cable("east", 2, State::kDown);
-              const auto next = [](const Asked& one) {
-                return one.at == "west" && (one.is_first() || sets(one));
-              };
-              if (!s.await(
-                      "a request behind stage clear of west",
-                      [&] { return is_other && s.find(next) != nullptr; }, 3s)) {
-                return;
-              }
-              s.expect(s.find(next)->is_first(), "a sweep before stage set");
             });
   group.add("clear_stale", "P-SUBN-8",
             "A switch that is stale in stage clear: no stage set follows.", [](Subnet& s) {
@@ -246,6 +249,7 @@ std::vector<Case> manager_table_cases() {
   SubnetGroup group("manager");
   add_blocks(group);
   add_stages(group);
+  add_unchecked(group);
   add_silent(group);
   add_stage_set(group);
   return group.take();
