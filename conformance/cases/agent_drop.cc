@@ -48,11 +48,12 @@ void expect_dropped(Subnet& s) {
 }
 
 using ChangeSmp = std::function<void(ByteVector& smp)>;
-void add_dropped(SubnetGroup& group, const std::string& name, const std::string& what,
-                 ChangeSmp change) {
-  group.add(name, "P-SUBN-2", what + " is dropped.", [change = std::move(change)](Subnet& s) {
+
+void add_changed(SubnetGroup& group, const std::string& name, const std::string& title,
+                 const std::function<ByteVector()>& request, const ChangeSmp& change) {
+  group.add(name, "P-SUBN-2", title, [request, change](Subnet& s) {
     if (!s.begin()) return;
-    ByteVector smp = good_request();
+    ByteVector smp = request();
     change(smp);
     Node& east = s.end(kEastPort);
     for (int i = 0; i < 3; ++i) east.send_smp(east.smp_head(), smp);
@@ -60,18 +61,15 @@ void add_dropped(SubnetGroup& group, const std::string& name, const std::string&
   });
 }
 
+void add_dropped(SubnetGroup& group, const std::string& name, const std::string& what,
+                 const ChangeSmp& change) {
+  add_changed(group, name, what + " is dropped.", good_request, change);
+}
+
 // It is dropped by the switch that would pass it on, and not by the one at the end of its route.
 void add_dropped_on_the_way(SubnetGroup& group, const std::string& name, const std::string& what,
-                            ChangeSmp change) {
-  group.add(name + "_on_the_way", "P-SUBN-2", what + " is not passed on.",
-            [change = std::move(change)](Subnet& s) {
-              if (!s.begin()) return;
-              ByteVector smp = passing_request();
-              change(smp);
-              Node& east = s.end(kEastPort);
-              for (int i = 0; i < 3; ++i) east.send_smp(east.smp_head(), smp);
-              expect_dropped(s);
-            });
+                            const ChangeSmp& change) {
+  add_changed(group, name + "_on_the_way", what + " is not passed on.", passing_request, change);
 }
 
 ChangeSmp byte(std::size_t at, unsigned value) {

@@ -12,7 +12,6 @@ using namespace std::chrono_literals;
 using Stage = fabric::SmpTable::Stage;
 using State = PlayedPort::State;
 
-constexpr base::Duration kSweepEvery = 500ms;
 constexpr int kSweepsSeen = 6;
 constexpr base::Duration kLate = 250ms;  // a busy machine
 constexpr base::Duration kRepeatAfter = 50ms;

@@ -1,6 +1,7 @@
 // Parts of cases in which the suite is a manager too.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@ namespace splitnic::conformance {
 
 // An entry of a table that no manager of these cases sets.
 inline constexpr std::size_t kUnsetLid = 77;
+
+// A manager sweeps at least that often.
+inline constexpr base::Duration kSweepEvery = std::chrono::milliseconds(500);
 
 // Waits, 3 s at most, until the tables of all played switches follow from what is up.
 bool await_right(Subnet& s);

@@ -206,16 +206,28 @@ pings_end() {
   [ "$gap" -gt 0 ] || fail "$1: no time between replies"
 }
 
-# restarts UNIT: up to five clean ones, until one has no more than 500 ms without traffic: other work on the machine makes any of them longer.
+# empty_restart: leaves in $empty how many ms this machine needs now to restart a service that does nothing.
+empty_restart() {
+  local begun=${EPOCHREALTIME/./}
+  inside systemctl restart empty || fail "a service that does nothing does not restart"
+  empty=$(((${EPOCHREALTIME/./} - begun) / 1000))
+}
+
+# restarts UNIT: up to five clean ones, until one has no more than 500 ms without traffic. Other work on the machine makes any of them longer, and
+# that of a service that does nothing as well: it is done next to each, and ten of it may come on top.
 restarts() {
   local round
+  inside systemd-run --quiet --unit=empty sleep infinity || fail "a service that does nothing does not start"
   for ((round = 0; round < 5; ++round)); do
     pings_begin
     inside systemctl restart "$1" || fail "$1 does not restart"
     pings_end "systemctl restart $1"
-    [ "$gap" -gt 500 ] || return 0
+    empty_restart
+    [ "$gap" -gt $((500 + 10 * empty)) ] || break
   done
-  fail "$1: never less than 500 ms without traffic"
+  echo "a service that does nothing: $empty ms"
+  inside systemctl stop empty
+  [ $round -lt 5 ] || fail "$1: never less than 500 ms without traffic and ten times $empty ms"
 }
 
 # [B-13] The interface is the same one after a restart, with its address and its bridge.
@@ -280,7 +292,7 @@ check_upgrade() {
   apt_get -o Dpkg::Options::=--force-confold install $(debs new)
   pings_end "upgrade of all packages by apt"
   # Both programs restart, one after the other. [F-46]
-  [ "$gap" -le 3000 ] || fail "the upgrade takes too long"
+  [ "$gap" -le $((3000 + 20 * empty)) ] || fail "the upgrade takes too long"
   inside dpkg -s splitnic-host | has "^Version: $(version_of_tree)" || fail "not the new version"
   wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"

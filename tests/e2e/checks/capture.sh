@@ -62,7 +62,7 @@ check_pipe() {
     tshark -n -l -r - -Y icmp -c 100 2>/dev/null"
   wait_until 5 grep -qs "capturing on nic0" "$work/client.err" || fail "no capture: $(cat "$work/client.err")"
   ping_five
-  wait_until 10 grep -q "Echo (ping) reply" "$work/pipe.log" || fail "tshark sees nothing: $(cat "$work/pipe.log")"
+  wait_until 30 grep -q "Echo (ping) reply" "$work/pipe.log" || fail "tshark sees nothing: $(cat "$work/pipe.log")"
   ask host capture stop
   wait_until 5 pipe_has_ended || fail "the pipe continues"
   start head "$ns_host" sh -c "'$bin/splitnic' capture start nic0 -w - --control '$work/host.sock' 2>/dev/null | head -c 4 >/dev/null"

@@ -21,7 +21,7 @@ check_pings() {
   host_options=(--queues 1 --capture "$work/host.pcapng" --key-log "$work/host.keys") iou_options=(--queues 1)
   topology_three || fail "the test hosts cannot be made"
   start wire "$ns_host" tshark -q -B 32 -i fab0 -w "$work/wire.pcapng" -f "udp port 7471"
-  wait_until 10 grep -qs "Capturing on" "$work/wire.log" || fail "tshark does not capture"
+  wait_until 30 grep -qs "Capturing on" "$work/wire.log" || fail "tshark does not capture"
   start_iou && start_host
   nic_up
   grep -q "whoever reads $work/host.keys" "$work/host.log" || fail "the log does not warn"
@@ -32,8 +32,8 @@ check_pings() {
   start_host
   nic_up
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000
-  stop host TERM 2 || fail "the host did not stop cleanly"
-  wait_until 10 has_captured_all || fail "tshark has not captured 80 pings and replies: $(cat "$work/decrypt.out")"
+  stop host TERM 10 || fail "the host did not stop cleanly"
+  wait_until 30 has_captured_all || fail "tshark has not captured 80 pings and replies: $(cat "$work/decrypt.out")"
   stop wire INT
   equal "pings before" "$(pings_in "$work/wire.pcapng")" 0
   local name

@@ -59,15 +59,15 @@ decode_link() {
   topology_three || fail "the test hosts cannot be made"
   # From the first datagram on.
   start wire "$ns_host" tshark -q -B 32 -i fab0 -w "$work/wire.pcapng" -f "udp port 7471"
-  wait_until 10 grep -qs "Capturing on" "$work/wire.log" || fail "tshark does not capture"
+  wait_until 30 grep -qs "Capturing on" "$work/wire.log" || fail "tshark does not capture"
   start_iou && start_host
   nic_up
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000
   serve_and_fetch "$ns_lan" "$ns_host" 10.77.0.2 "the file from the LAN"
   pings=$(echo_replies "$ns_host")
   [ "$pings" -ge 21 ] || fail "only $pings pings"
-  stop host TERM 2 || fail "the host did not stop cleanly"
-  wait_until 10 has_bye "$work/wire.pcapng" || fail "the capture does not have the end"
+  stop host TERM 10 || fail "the host did not stop cleanly"
+  wait_until 30 has_bye "$work/wire.pcapng" || fail "the capture does not have the end"
   stop wire INT
   [ -z "${KEEP_CAPTURES:-}" ] || cp "$work"/*.pcapng "$KEEP_CAPTURES"
   check_decoded "$work/host.pcapng" "$datagrams"
