@@ -36,6 +36,8 @@ class Poller {
   }
   // The descriptor is never ready from now on, not even with an error.
   void forget(std::size_t which) { fds_[which].fd = own_[which] = -1; }
+  // After forget(): watches this descriptor instead.
+  void replace(std::size_t which, int fd) { fds_[which].fd = own_[which] = fd; }
   // kSleep: waits until a descriptor is ready or `deadline` comes. Otherwise does not wait; one of
   // kIterationsPerPoll such iterations polls, and each one while output is wanted.
   void wait(Time now, Time deadline, IdleStrategy::Step step) {

@@ -18,8 +18,8 @@
 #include "control/sandbox/sandbox.h"
 #include "fabric_emul/session/keys.h"
 #include "iou_module/hosts_reload.h"
+#include "iou_module/nic_opener.h"
 #include "iou_module/worker.h"
-#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/port_factory.h"
 
 namespace splitnic::iou {
@@ -61,6 +61,8 @@ class IouDaemon final : public control::Daemon {
   base::Status listen(std::size_t queues);
   void start_reloads();
   base::Status begin_announcer();
+  base::Status begin_opener(std::uint32_t queues);
+  lan::PortOptions port_options(std::uint32_t queues) const;
   base::Status announce();
 
   const IouOptions& options_;
@@ -69,6 +71,7 @@ class IouDaemon final : public control::Daemon {
   HostsReload hosts_;
   HostsReload::Known known_hosts_;  // at the start; null without --hosts
   std::unique_ptr<control::SideProcess> announcer_;
+  std::unique_ptr<NicOpener> opener_;
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per switch
   control::Uplinks::Endpoints switches_at_;
   std::unique_ptr<QueueSet> queues_;
@@ -82,13 +85,15 @@ void IouDaemon::add_worker() {
 }
 
 base::Status IouDaemon::open() {
+  const std::uint32_t queues = queues_of_endpoints();
   if (auto begun = begin_announcer(); !begun) return begun;
+  if (auto begun = begin_opener(queues); !begun) return begun;
   if (auto opened = open_lookups(); !opened) return opened;
   auto known = hosts_.load();
   if (!known) return known.error();
   known_hosts_ = *std::move(known);
   if (known_hosts_ != nullptr) workers_[0]->set_known_hosts(known_hosts_);
-  auto lans = open_lans(queues_of_endpoints());
+  auto lans = open_lans(queues);
   if (!lans) return lans.error();
   if (auto attached = open_uplinks(workers_[0]->uplinks(), lookups_, switches_at_); !attached) {
     return attached;
@@ -100,6 +105,7 @@ base::Status IouDaemon::open() {
     workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()),
                        *queues_);
     if (i > 0) followers.push_back(workers_[i].get());
+    workers_[i]->set_opener(opener_.get());
   }
   workers_[0]->lead(followers);
   workers_[0]->uplinks().follow_names(std::move(lookups_), clock_.now());
@@ -110,9 +116,23 @@ base::Status IouDaemon::open() {
 // Before any key is read.
 base::Status IouDaemon::begin_announcer() {
   if (!options_.is_announced) return {};
-  auto begun = control::SideProcess::begin("splitnic-mdns", has_sandbox(), control::announce_unit);
+  auto begun = control::SideProcess::begin("splitnic-mdns",
+                                           control::SideProcess::only_reads_files(has_sandbox()),
+                                           control::announce_unit);
   if (!begun) return begun.error();
   announcer_ = *std::move(begun);
+  return {};
+}
+
+// For a NIC that comes, or comes back, when the program has given up the right to open it.
+base::Status IouDaemon::begin_opener(std::uint32_t queues) {
+  const auto is_opened_elsewhere = [](const control::PortSpec& lan) {
+    return lan.kind == control::PortSpec::Kind::kPacket;
+  };
+  if (std::ranges::none_of(options_.lan, is_opened_elsewhere)) return {};
+  auto begun = NicOpener::begin(options_.lan, port_options(queues), has_sandbox());
+  if (!begun) return begun.error();
+  opener_ = *std::move(begun);
   return {};
 }
 
@@ -196,9 +216,8 @@ std::uint32_t IouDaemon::queues_of_endpoints() const {
   return queues;
 }
 
-// Returns the ports of each queue, by NIC; all NICs have the same number of queues. The fabric's
-// own datagrams are never captured as frames of the LAN.
-base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
+// The fabric's own datagrams are never captured as frames of the LAN.
+lan::PortOptions IouDaemon::port_options(std::uint32_t queues) const {
   lan::PortOptions port;
   for (const control::Endpoint& endpoint : options_.listen) {
     for (std::uint32_t i = 0; i < queues && !endpoint.is_shm(); ++i) {
@@ -208,6 +227,12 @@ base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
   }
   port.promiscuous = !options_.is_exclusive;
   port.mtu = options_.common.mtu.value_or(0);
+  return port;
+}
+
+// Returns the ports of each queue, by NIC; all NICs have the same number of queues.
+base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
+  const lan::PortOptions port = port_options(queues);
   auto by_nic = when_possible([&] { return open_nics(port, queues); });
   if (!by_nic) return by_nic.error();
   std::size_t count = queues;
@@ -216,15 +241,13 @@ base::Result<std::vector<Ports>> IouDaemon::open_lans(std::uint32_t queues) {
   }
   std::vector<Ports> by_queue(count);
   for (std::size_t k = 0; k < by_nic->size(); ++k) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if ((*by_nic)[k].empty()) {
-        auto absent = lan::AbsentPort::open(options_.lan[k].text, options_.lan[k].interface);
-        if (!absent) return absent.error();
-        by_queue[i].push_back(*std::move(absent));
-      } else {
-        by_queue[i].push_back(std::move((*by_nic)[k][i]));
-      }
+    Ports& nic = (*by_nic)[k];
+    if (nic.empty()) {
+      auto expected = lan::expect_queues(options_.lan[k], port, static_cast<std::uint32_t>(count));
+      if (!expected) return expected.error();
+      nic = *std::move(expected);
     }
+    for (std::size_t i = 0; i < count; ++i) by_queue[i].push_back(std::move(nic[i]));
   }
   return by_queue;
 }

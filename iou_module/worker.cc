@@ -111,6 +111,7 @@ base::Result<std::size_t> IouWorker::attach_to(std::size_t number, const control
 }
 
 void IouWorker::lead(const std::vector<IouWorker*>& followers) {
+  followers_ = followers;
   for (IouWorker* const follower : followers) {
     updates_.add([this, follower] {
       return follower->commands().post(
@@ -130,6 +131,9 @@ void IouWorker::follow_names(base::Time now) {
 bool IouWorker::step(base::Time now) {
   const bool made_progress = unit_->step(now);
   if (uplinks_.follows_names()) follow_names(now);
+  if (opens_nics()) {
+    if (auto opened = opener_->step(now)) pass_on(*std::move(opened));
+  }
   return admission_.step(now) || made_progress;
 }
 
@@ -183,8 +187,9 @@ void IouWorker::start(std::vector<std::unique_ptr<lan::FramePort>> lans, std::ui
 
 base::Status IouWorker::on_port_gone(std::size_t index) {
   lan::FramePort& gone = port(index);
-  const bool is_last = std::ranges::all_of(lans_, [](const auto& lan) { return lan->is_gone(); });
-  if (is_last && !gone.is_back()) return base::Error(gone.name() + " was deleted: start again");
+  const bool is_over = std::ranges::all_of(
+      lans_, [this](const auto& lan) { return lan->is_gone() && !may_return(*lan); });
+  if (is_over && !gone.is_back()) return base::Error(gone.name() + " was deleted: start again");
   gone_.resize(lans_.size());
   if (gone_[index] == Gone::kNo) {
     gone_[index] = Gone::kReported;
@@ -195,15 +200,59 @@ base::Status IouWorker::on_port_gone(std::size_t index) {
           gone.name() + " is gone: its hosts have no link, those of other NICs continue");
     }
   }
-  if (!gone.is_back() || gone_[index] == Gone::kBackReported) return {};
-  gone_[index] = Gone::kBackReported;
+  if (!gone.is_back()) return {};
+  if (may_return(gone)) {
+    if (queue() == 0) opener_->request(index, 1 + followers_.size());
+    return {};
+  }
+  if (std::exchange(gone_[index], Gone::kBackReported) == Gone::kBackReported) return {};
+  return report_back(gone);
+}
+
+base::Status IouWorker::report_back(const lan::FramePort& nic) {
   if (control::has_service_manager()) {
-    return base::Error(gone.name() + " is there again: starting again to use it");
+    return base::Error(nic.name() + " is there again: starting again to use it");
   }
   if (queue() == 0) {
-    base::log_warn({base::EventKind::kBack, gone.name()},
-                   gone.name() + " is there again: start again to use it");
+    base::log_warn({base::EventKind::kBack, nic.name()},
+                   nic.name() + " is there again: start again to use it");
   }
+  return {};
+}
+
+// Each queue has its own socket of the NIC. One that is gone once more by then is opened again when
+// it is back: queue 0 notices.
+void IouWorker::pass_on(NicOpener::Opened opened) {
+  const lan::FramePort& nic = port(opened.nic);
+  if (opened.sockets && opened.sockets->size() != 1 + followers_.size()) return;
+  if (!opened.sockets) {
+    Gone& reported = gone_.at(opened.nic);
+    if (opener_->has_ended() ||
+        std::exchange(reported, Gone::kBackReported) != Gone::kBackReported) {
+      base::log_warn(nic.name() +
+                     " is there again, and cannot be used: " + opened.sockets.error().text());
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < followers_.size(); ++i) {
+    const auto socket = std::make_shared<base::UniqueFd>(std::move((*opened.sockets)[i + 1]));
+    IouWorker* const follower = followers_[i];
+    const bool is_taken = follower->commands().post(
+        [follower, socket, index = opened.nic] { follower->use(index, std::move(*socket)); });
+    if (!is_taken) opener_->request(opened.nic, 1 + followers_.size());
+  }
+  if (auto used = use(opened.nic, std::move(opened.sockets->front())); !used) {
+    base::log_warn(used.error().text());
+    return;
+  }
+  base::log_info({base::EventKind::kBack, nic.name()}, nic.name() + " is there again");
+}
+
+base::Status IouWorker::use(std::size_t index, base::UniqueFd socket) {
+  if (auto used = port(index).return_by(std::move(socket)); !used) return used;
+  gone_.resize(lans_.size());
+  gone_[index] = Gone::kNo;
+  nic(index).on_event();
   return {};
 }
 

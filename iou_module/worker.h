@@ -17,6 +17,7 @@
 #include "iou_module/admission.h"
 #include "iou_module/allow_underlay.h"
 #include "iou_module/iou.h"
+#include "iou_module/nic_opener.h"
 #include "iou_module/options.h"
 #include "iou_module/queue_set.h"
 
@@ -48,6 +49,8 @@ class IouWorker final : public control::Worker {
 
   // For queue 0: these follow its uplinks from now on. They outlive its thread.
   void lead(const std::vector<IouWorker*>& followers);
+  // For each queue: a NIC that is back is opened by `opener`, of queue 0. Null: none is.
+  void set_opener(NicOpener* opener) { opener_ = opener; }
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return unit_->nics().size(); }
@@ -55,15 +58,17 @@ class IouWorker final : public control::Worker {
   bool wants_input(std::size_t index) override { return nic(index).wants_input(); }
   bool wants_output(std::size_t index) override { return nic(index).wants_output(); }
   void on_port_event(std::size_t index, base::Time) override { nic(index).on_event(); }
-  // The hosts of the other NICs stay. A NIC that is back needs another start, since this process
-  // has given up the right to open it: under a service manager the program ends for that. [B-05]
+  // The hosts of the other NICs stay. A NIC that is back is used again. One that only this process
+  // could open, which has given up the right, needs another start: under a service manager the
+  // program ends for that. [B-05]
   base::Status on_port_gone(std::size_t index) override;
   void set_readable(std::size_t index, bool is_readable) override {
     nic(index).set_readable(is_readable);
   }
   bool step(base::Time now) override;
   base::Time deadline() const override {
-    return std::min({unit_->deadline(), uplinks_.deadline(), updates_.deadline()});
+    return std::min({unit_->deadline(), uplinks_.deadline(), updates_.deadline(),
+                     opens_nics() ? opener_->deadline() : base::kNever});
   }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
   std::string status() const override;
@@ -77,7 +82,14 @@ class IouWorker final : public control::Worker {
   base::Result<std::size_t> attach_to(std::size_t number, const control::Endpoint& at,
                                       bool is_awaited);
   void follow_names(base::Time now);
+  bool opens_nics() const { return opener_ != nullptr && queue() == 0; }
+  bool may_return(const lan::FramePort& nic) const {
+    return opener_ != nullptr && nic.can_return() && !(queue() == 0 && opener_->has_ended());
+  }
+  void pass_on(NicOpener::Opened opened);
+  base::Status use(std::size_t index, base::UniqueFd socket);
   base::Status listen_at(const control::Endpoint& endpoint);
+  base::Status report_back(const lan::FramePort& nic);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
 
@@ -95,6 +107,8 @@ class IouWorker final : public control::Worker {
   std::unique_ptr<Iou> unit_;
   enum class Gone : std::uint8_t { kNo, kReported, kBackReported };
   std::vector<Gone> gone_;  // by NIC
+  std::vector<IouWorker*> followers_;
+  NicOpener* opener_ = nullptr;
 };
 
 }  // namespace splitnic::iou

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/counters.h"
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "lan_bridge/frame/ethernet.h"
 #include "lan_bridge/frame/offload.h"
 #include "lan_bridge/frame_ring.h"
@@ -75,8 +76,18 @@ class FramePort {
   // Returns true if the interface was deleted, as of the last state(): no frame crosses any more.
   virtual bool is_gone() const { return false; }
   // Returns true if an interface of that name was there again, and up, as of the last state(). The
-  // port does not use it. REQUIRES is_gone().
+  // port does not use it before return_by(). REQUIRES is_gone().
   virtual bool is_back() const { return false; }
+  // Returns true if the port can use an interface that is back, once it gets a socket for it: the
+  // program may have given up the right to open one.
+  virtual bool can_return() const { return false; }
+  // From now on the port uses the interface that is back, through the descriptor fd() of a port of
+  // the same kind, options and queue that another process has opened, and all that was set before
+  // is in force there. fd() stays the same number. An error: it is as before. REQUIRES
+  // can_return().
+  virtual base::Status return_by(base::UniqueFd /*socket*/) {
+    return base::Error(name() + ": it takes another port");
+  }
   // Returns true if the interface is in another network namespace than the program.
   virtual bool is_elsewhere() const { return false; }
   virtual base::Status set_mtu(std::uint32_t mtu) = 0;

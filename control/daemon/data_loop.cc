@@ -84,6 +84,8 @@ base::Status DataLoop::update_ports(base::Time now) {
     if (port.is_gone()) {
       ports_[i].forget_frames();
       if (auto continues = module_.on_port_gone(i); !continues) return continues;
+    } else {
+      ports_[i].remember_frames();
     }
     module_.set_readable(i, ports_[i].is_readable());
   }

@@ -100,7 +100,7 @@ void serve_hooks(SideProcess::Channel channel, const Hooks& hooks, bool gains_no
 base::Result<std::unique_ptr<HookProcess>> HookProcess::begin(Hooks hooks, bool gains_no_rights,
                                                               base::Duration limit) {
   auto begun = SideProcess::begin(
-      "splitnic-hooks", false,
+      "splitnic-hooks", std::nullopt,
       [hooks = std::move(hooks), gains_no_rights, limit](SideProcess::Channel channel) {
         serve_hooks(channel, hooks, gains_no_rights, limit);
       });

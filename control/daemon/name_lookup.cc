@@ -39,7 +39,8 @@ base::Result<std::unique_ptr<NameLookup>> NameLookup::open(const Endpoint& endpo
                                                            bool is_restricted) {
   std::unique_ptr<SideProcess> process;
   if (endpoint.is_name()) {
-    auto begun = SideProcess::begin("splitnic-names", is_restricted, serve);
+    auto begun =
+        SideProcess::begin("splitnic-names", SideProcess::only_reads_files(is_restricted), serve);
     if (!begun) return begun.error();
     process = *std::move(begun);
   }
@@ -52,7 +53,7 @@ base::Result<std::unique_ptr<NameLookup>> NameLookup::open(const Endpoint& endpo
 base::Result<std::unique_ptr<NameLookup>> NameLookup::open_announced(
     const fabric::session::PublicKey& key, const std::string& not_on, bool is_restricted) {
   auto begun = SideProcess::begin(
-      "splitnic-mdns", is_restricted,
+      "splitnic-mdns", SideProcess::only_reads_files(is_restricted),
       [not_on](SideProcess::Channel channel) { find_units(channel, not_on, kAddressesMax); });
   if (!begun) return begun.error();
   const std::string text = "any I/O unit with the key " + fabric::session::base64_of(key.bytes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "base/poller.h"
 #include "lan_bridge/frame_port.h"
@@ -14,6 +15,7 @@ class PortWatch {
   // Both outlive this.
   PortWatch(base::Poller& poller, const lan::FramePort& port)
       : poller_(poller),
+        port_(port),
         is_always_ready_(port.fd() < 0),
         has_own_output_(port.write_fd() != port.fd()),
         input_(poller.add(port.fd(), true)),
@@ -28,9 +30,17 @@ class PortWatch {
   }
   // The interface was deleted: only changes of its state are watched from now on.
   void forget_frames() {
+    is_forgotten_ = true;
     is_always_ready_ = false;
     poller_.forget(input_);
     if (has_own_output_) poller_.forget(output_);
+  }
+  // The port uses an interface again: all is watched as at the start.
+  void remember_frames() {
+    if (!std::exchange(is_forgotten_, false)) return;
+    is_always_ready_ = port_.fd() < 0;
+    poller_.replace(input_, port_.fd());
+    if (has_own_output_) poller_.replace(output_, port_.write_fd());
   }
   // As of the last wait: the port may have frames to read; its state may have changed.
   bool is_readable() const { return is_always_ready_ || poller_.readable(input_); }
@@ -38,6 +48,8 @@ class PortWatch {
 
  private:
   base::Poller& poller_;
+  const lan::FramePort& port_;
+  bool is_forgotten_ = false;
   bool is_always_ready_;
   bool has_own_output_;
   std::size_t input_;  // numbers of the poller

@@ -9,43 +9,61 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <utility>
+#include <cstring>
 
-#include "control/sandbox/sandbox.h"
+#include "base/check.h"
 
 namespace splitnic::control {
 namespace {
 
 constexpr int kSocket = 3;  // behind stdin, stdout and stderr
 
-std::optional<std::string> receive_packet(int fd, int flags, bool& is_over) {
+using Packet = SideProcess::Packet;
+constexpr std::size_t kControlBytes = CMSG_SPACE(SideProcess::kDescriptorsMax * sizeof(int));
+
+void take_descriptors(msghdr& message, std::vector<base::UniqueFd>& out) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+      out.emplace_back(fd);
+    }
+  }
+}
+
+std::optional<Packet> receive_from(int fd, int flags, bool& is_over) {
   std::array<char, SideProcess::kPacketBytesMax> buffer;
+  alignas(cmsghdr) std::array<char, kControlBytes> control;
   for (;;) {
-    const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), flags);
-    if (n > 0) return std::string(buffer.data(), static_cast<std::size_t>(n));
+    iovec io{buffer.data(), buffer.size()};
+    msghdr message{};
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t n = ::recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    if (n > 0) {
+      Packet packet{std::string(buffer.data(), static_cast<std::size_t>(n))};
+      take_descriptors(message, packet.descriptors);
+      return packet;
+    }
     if (n < 0 && errno == EINTR) continue;
     is_over = n == 0 || errno != EAGAIN;
     return std::nullopt;
   }
 }
 
-// Files are read wherever the modules of the C library need it: hosts, name servers, the modules.
-sandbox::Needs needs() {
-  sandbox::Needs needs;
-  for (const char* const folder : {"/etc", "/run", "/usr", "/lib", "/lib64"}) {
-    needs.folders.push_back({folder, sandbox::FileRight::kRead});
-  }
-  return needs;
-}
-
-[[noreturn]] void run(int socket, const std::string& name, bool is_restricted, pid_t program,
+[[noreturn]] void run(int socket, const std::string& name,
+                      const std::optional<sandbox::Needs>& kept, pid_t program,
                       const std::function<void(SideProcess::Channel)>& body) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   ::prctl(PR_SET_NAME, name.c_str());
   const bool is_alone =
       ::dup2(socket, kSocket) == kSocket && ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) == 0;
-  const bool is_ready = is_alone && ::getppid() == program &&
-                        (!is_restricted || sandbox::give_up_privileges(needs()));
+  const bool is_ready =
+      is_alone && ::getppid() == program && (!kept || sandbox::give_up_privileges(*kept));
   if (is_ready) body(SideProcess::Channel(kSocket));
   ::_exit(is_ready ? 0 : 1);
 }
@@ -54,16 +72,42 @@ sandbox::Needs needs() {
 
 std::optional<std::string> SideProcess::Channel::receive() const {
   bool is_over = false;
-  return receive_packet(fd_, 0, is_over);
+  auto packet = receive_from(fd_, 0, is_over);
+  return packet ? std::optional(std::move(packet->text)) : std::nullopt;
 }
 
-void SideProcess::Channel::send(const std::string& packet) const {
-  ::send(fd_, packet.data(), packet.size(), MSG_NOSIGNAL);
+void SideProcess::Channel::send(const std::string& packet, std::span<const int> descriptors) const {
+  CHECK(descriptors.size() <= kDescriptorsMax);
+  std::string text = packet;
+  iovec io{text.data(), text.size()};
+  alignas(cmsghdr) std::array<char, kControlBytes> control{};
+  msghdr message{};
+  message.msg_iov = &io;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* const c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
+  }
+  ::sendmsg(fd_, &message, MSG_NOSIGNAL);
 }
 
-base::Result<std::unique_ptr<SideProcess>> SideProcess::begin(const std::string& name,
-                                                              bool is_restricted,
-                                                              std::function<void(Channel)> body) {
+std::optional<sandbox::Needs> SideProcess::only_reads_files(bool is_restricted) {
+  if (!is_restricted) return std::nullopt;
+  sandbox::Needs needs;
+  for (const char* const folder : {"/etc", "/run", "/usr", "/lib", "/lib64"}) {
+    needs.folders.push_back({folder, sandbox::FileRight::kRead});
+  }
+  return needs;
+}
+
+base::Result<std::unique_ptr<SideProcess>> SideProcess::begin(
+    const std::string& name, const std::optional<sandbox::Needs>& kept,
+    std::function<void(Channel)> body) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return base::Error::from_errno("beginning the process " + name, errno);
@@ -73,7 +117,7 @@ base::Result<std::unique_ptr<SideProcess>> SideProcess::begin(const std::string&
   const pid_t program = ::getpid();
   const pid_t forked = ::fork();
   if (forked < 0) return base::Error::from_errno("beginning the process " + name, errno);
-  if (forked == 0) run(theirs.get(), name, is_restricted, program, body);
+  if (forked == 0) run(theirs.get(), name, kept, program, body);
   return std::unique_ptr<SideProcess>(new SideProcess(std::move(ours)));
 }
 
@@ -82,10 +126,10 @@ bool SideProcess::send(const std::string& packet) {
          static_cast<ssize_t>(packet.size());
 }
 
-std::optional<std::string> SideProcess::receive() {
+std::optional<SideProcess::Packet> SideProcess::receive_packet() {
   if (!is_alive_) return std::nullopt;
   bool is_over = false;
-  auto packet = receive_packet(socket_.get(), MSG_DONTWAIT, is_over);
+  auto packet = receive_from(socket_.get(), MSG_DONTWAIT, is_over);
   if (is_over) is_alive_ = false;
   return packet;
 }

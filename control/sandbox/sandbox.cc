@@ -43,6 +43,7 @@ base::Status give_up_privileges(const Needs& needs) {
   base::keep_own_user();
   std::vector<unsigned> kept;
   if (needs.changes_interfaces) kept.push_back(CAP_NET_ADMIN);
+  if (needs.opens_interfaces) kept.push_back(CAP_NET_RAW);
   if (auto given_up = keep_capabilities(kept); !given_up) return given_up;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
     return base::Error::from_errno("giving up privileges", errno);

@@ -25,6 +25,7 @@ inline constexpr bool kIsBuilt = true;
 // The rights that a program needs while it runs.
 struct Needs {
   bool changes_interfaces = false;  // keeps CAP_NET_ADMIN
+  bool opens_interfaces = false;    // keeps CAP_NET_RAW
   bool accepts_shm = false;         // others connect to it over shared memory
   std::vector<FolderRule> folders = {};
 

@@ -54,6 +54,12 @@ base::Status CapturePort::filter_fabric() {
   return attach_filter(std::move(*program));
 }
 
+base::Status CapturePort::continue_with_socket(const ReceiveFilter& had) {
+  if (auto filtered = filter_fabric(); !filtered) return filtered;
+  share_output(is_output_shared_);
+  return observes() ? base::Status() : memberships_.move_to(capture_fd(), link_->index(), had);
+}
+
 PortState CapturePort::state() {
   const PortState now = link_->state();
   if (observes() && now.mac != filtered_mac_) {
@@ -77,6 +83,7 @@ std::uint64_t CapturePort::kernel_drops() const {
 }
 
 void CapturePort::set_send_buffer(std::size_t bytes) {
+  if (link_->is_gone()) return;  // continue_with_socket() sets that of the next socket
   const std::size_t got = set_buffer(write_fd(), SO_SNDBUFFORCE, SO_SNDBUF, bytes);
   if (got >= bytes || is_send_cut_logged_) return;
   is_send_cut_logged_ = true;

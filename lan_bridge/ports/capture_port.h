@@ -44,6 +44,7 @@ class CapturePort : public LinkPort {
   // An additional queue sees here that the MAC has changed, and attaches its filter once more.
   PortState state() override;
   void share_output(bool is_shared) override {
+    is_output_shared_ = is_shared;
     set_send_buffer(is_shared ? send_buffer_.shared : send_buffer_.alone);
   }
   bool needs_privilege_to_share() const override {
@@ -69,6 +70,15 @@ class CapturePort : public LinkPort {
     });
   }
   bool is_in_group() const { return is_in_group_; }
+  // The capture socket is another one, whose interface has been opened anew with this filter.
+  // Whoever passes it is in a group if this port shall be.
+  base::Status continue_with_socket(const ReceiveFilter& had);
+  // Before the first continue_with_socket() of a port that has begun without an interface: what it
+  // is to have then.
+  void expect(bool is_in_group, const ReceiveFilter& filter) {
+    is_in_group_ = is_in_group;
+    memberships_ = Memberships(filter);
+  }
 
   base::Status filter_fabric();
   // Logs that the system gave a socket a smaller buffer than requested; of several queues, queue 0
@@ -99,6 +109,7 @@ class CapturePort : public LinkPort {
   SendBuffer send_buffer_;
   Memberships memberships_;
   mutable std::uint64_t kernel_drops_ = 0;
+  bool is_output_shared_ = false;
   bool is_send_cut_logged_ = false;
   bool is_in_group_ = false;
   MacAddress filtered_mac_{};  // the NIC's, as the filter has it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <utility>
 
 #include "lan_bridge/ports/packet_socket.h"
 
@@ -67,6 +68,11 @@ base::Status Memberships::set(int fd, unsigned interface_index, const ReceiveFil
   const auto dropped = apply({fd, interface_index, PACKET_DROP_MEMBERSHIP}, wanted, current_);
   current_ = wanted;
   return added ? dropped : added;
+}
+
+base::Status Memberships::move_to(int fd, unsigned interface_index, const ReceiveFilter& had) {
+  const ReceiveFilter wanted = std::exchange(current_, had);
+  return set(fd, interface_index, wanted);
 }
 
 }  // namespace splitnic::lan

@@ -3,6 +3,8 @@
 // thread of its owner.
 #pragma once
 
+#include <utility>
+
 #include "base/status.h"
 #include "lan_bridge/receive_filter.h"
 
@@ -10,10 +12,17 @@ namespace splitnic::lan {
 
 class Memberships {
  public:
+  Memberships() = default;  // nothing is requested
+  // This is requested by move_to().
+  explicit Memberships(ReceiveFilter wanted) : current_(std::move(wanted)) {}
+
   // Replaces the filter that was set before; what both request is received all the time. `fd` and
-  // `interface_index` are the same in all calls. An error: a part is not in force, and is not tried
-  // again until another filter is set.
+  // `interface_index` are the same in all calls up to move_to(). An error: a part is not in force,
+  // and is not tried again until another filter is set.
   base::Status set(int fd, unsigned interface_index, const ReceiveFilter& wanted);
+  // From now on `fd` is another socket, perhaps of another interface, which has requested `had`: it
+  // requests what the one before it did.
+  base::Status move_to(int fd, unsigned interface_index, const ReceiveFilter& had);
 
  private:
   ReceiveFilter current_{};

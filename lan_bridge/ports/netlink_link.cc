@@ -217,6 +217,18 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string
   return link;
 }
 
+base::Status NetlinkLink::return_as(unsigned index) {
+  read_events();
+  const auto found = find(requests_.get(), info_.name, std::nullopt);
+  if (!found) return found.error();
+  if (!*found || (*found)->index != index) {
+    return base::Error(info_.name + ": it has gone once more", ENODEV);
+  }
+  is_gone_ = is_back_ = false;
+  update(**found);
+  return {};
+}
+
 base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open_sockets() {
   std::unique_ptr<NetlinkLink> link(new NetlinkLink);
   auto events = open_socket(RTMGRP_LINK);  // before the first query, so that no event is missed

@@ -50,6 +50,9 @@ class NetlinkLink {
   // it reports continues; only the namespace that the sockets are in can be changed. An error: it
   // cannot be followed there.
   base::Status follow(const base::UniqueFd& network_namespace, const std::string& name);
+  // After the interface was deleted: continues with the one that has its name again. An error: that
+  // one has another index than this.
+  base::Status return_as(unsigned index);
   // Whether the interface is in another namespace than the sockets.
   bool is_elsewhere() const { return namespace_id_.has_value(); }
 

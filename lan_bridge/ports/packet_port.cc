@@ -1,6 +1,9 @@
 #include "lan_bridge/ports/packet_port.h"
 
+#include <fcntl.h>
 #include <linux/if_ether.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -45,6 +48,28 @@ base::Result<std::vector<std::unique_ptr<FramePort>>> PacketPort::open_queues(
   return open_group(queues, [&](QueueRole role) { return open_as(options, role); });
 }
 
+base::Result<std::vector<std::unique_ptr<FramePort>>> PacketPort::expect_queues(
+    const PacketOptions& options, std::uint32_t queues) {
+  std::vector<std::unique_ptr<FramePort>> out;
+  while (out.size() < queues) {
+    auto port = expect_as(options, out.empty() ? QueueRole::kOwner : QueueRole::kObserver);
+    if (!port) return port.error();
+    (*port)->expect(queues > 1, {.promiscuous = options.promiscuous});
+    out.push_back(*std::move(port));
+  }
+  return out;
+}
+
+base::Result<std::unique_ptr<PacketPort>> PacketPort::expect_as(const PacketOptions& options,
+                                                                QueueRole role) {
+  auto link = NetlinkLink::expect(options.interface);
+  if (!link) return link.error();
+  base::UniqueFd placeholder(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!placeholder.valid()) return base::Error::from_errno(options.interface, errno);
+  return std::unique_ptr<PacketPort>(
+      new PacketPort(options, std::move(placeholder), std::move(*link), role));
+}
+
 base::Result<std::unique_ptr<PacketPort>> PacketPort::open_as(const PacketOptions& options,
                                                               QueueRole role) {
   auto link = NetlinkLink::open(options.interface);
@@ -61,10 +86,7 @@ base::Result<std::unique_ptr<PacketPort>> PacketPort::open_as(const PacketOption
 base::Status PacketPort::configure() {
   const int fd = fd_.get();
   const int on = 1;
-  const auto form = VnetForm::request(fd, options_.has_long_header);
-  if (!form) return base::Error(form.error().text() + ": use pcap: instead");
-  form_ = *form;
-  sender_.emplace(fd, *form, counters_);
+  if (auto status = request_header(); !status) return status;
   if (!set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, on)) {
     return base::Error::from_errno("this kernel has no PACKET_IGNORE_OUTGOING (Linux 4.20)", errno);
   }
@@ -77,6 +99,30 @@ base::Status PacketPort::configure() {
   if (!filtered) return filtered;
   if (auto status = bind_packet_socket(fd, link_->index(), ETH_P_ALL); !status) return status;
   return set_receive_filter({.promiscuous = options_.promiscuous});
+}
+
+base::Status PacketPort::request_header() {
+  const auto form = VnetForm::request(fd_.get(), options_.has_long_header);
+  if (!form) return base::Error(form.error().text() + ": use pcap: instead");
+  form_ = *form;
+  sender_.emplace(fd_.get(), *form, counters_);
+  return {};
+}
+
+// What takes privileges is set by the process that has opened the socket.
+base::Status PacketPort::return_by(base::UniqueFd socket) {
+  sockaddr_ll bound{};
+  socklen_t bytes = sizeof bound;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &bytes) < 0 ||
+      bound.sll_family != AF_PACKET) {
+    return base::Error::from_errno(name_ + ": what came is no packet socket", errno);
+  }
+  if (auto back = link_->return_as(static_cast<unsigned>(bound.sll_ifindex)); !back) return back;
+  if (::dup3(socket.get(), fd_.get(), O_CLOEXEC) < 0) {
+    return base::Error::from_errno(name_ + ": replacing its socket", errno);
+  }
+  if (auto status = request_header(); !status) return status;
+  return continue_with_socket({.promiscuous = options_.promiscuous});
 }
 
 void PacketPort::set_receive_buffer() {
@@ -93,7 +139,14 @@ base::Status PacketPort::attach_filter(std::vector<sock_filter> program) {
   return {};
 }
 
+std::size_t PacketPort::write(std::span<const base::Bytes> frames) {
+  if (has_begun()) return CapturePort::write(frames);
+  counters_.add(PortCounter::kTxDropDown, frames.size());
+  return frames.size();
+}
+
 ReadBatch PacketPort::read(FrameRing& ring, std::span<base::Bytes> out) {
+  if (!has_begun()) return {};
   ReadSink sink{ring, out};
   if (!splitter_.resume(sink)) return {sink.frames, true};
   for (std::size_t tries = 0; tries < out.size() && !sink.is_full(); ++tries) {

@@ -31,9 +31,16 @@ class PacketPort final : public CapturePort {
   // REQUIRES queues > 0.
   static base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(
       const PacketOptions& options, std::uint32_t queues);
+  // Returns as many ports on an interface that is not there: they have no link and no frames, as
+  // those of one that was deleted, until return_by(). REQUIRES queues > 0.
+  static base::Result<std::vector<std::unique_ptr<FramePort>>> expect_queues(
+      const PacketOptions& options, std::uint32_t queues);
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
+  std::size_t write(std::span<const base::Bytes> frames) override;
   int fd() const override { return fd_.get(); }
+  bool can_return() const override { return true; }
+  base::Status return_by(base::UniqueFd socket) override;
 
  private:
   PacketPort(const PacketOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
@@ -44,7 +51,12 @@ class PacketPort final : public CapturePort {
         options_(options) {}
   static base::Result<std::unique_ptr<PacketPort>> open_as(const PacketOptions& options,
                                                            QueueRole role);
+  static base::Result<std::unique_ptr<PacketPort>> expect_as(const PacketOptions& options,
+                                                             QueueRole role);
+  // Before the interface was ever there: the descriptor is no socket yet.
+  bool has_begun() const { return sender_.has_value(); }
   base::Status configure();
+  base::Status request_header();
   void set_receive_buffer();
   base::Status attach_filter(std::vector<sock_filter> program) override;
   int capture_fd() const override { return fd_.get(); }

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/log.h"
+#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/file_port.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/pcap_port.h"
@@ -46,6 +47,13 @@ base::Result<Queues> open_tap(const PortSpec& spec, const PortOptions& options,
   return Queues(std::make_move_iterator(taps->begin()), std::make_move_iterator(taps->end()));
 }
 
+PacketOptions packet_options(const PortSpec& spec, const PortOptions& options) {
+  return {.interface = spec.interface,
+          .promiscuous = options.promiscuous,
+          .mtu = options.mtu,
+          .exclude = options.exclude};
+}
+
 }  // namespace
 
 base::Result<Queues> open_queues(const PortSpec& spec, const PortOptions& options,
@@ -56,11 +64,7 @@ base::Result<Queues> open_queues(const PortSpec& spec, const PortOptions& option
     case PortSpec::Kind::kTap:
       return open_tap(spec, options, queues);
     case PortSpec::Kind::kPacket:
-      return PacketPort::open_queues({.interface = spec.interface,
-                                      .promiscuous = options.promiscuous,
-                                      .mtu = options.mtu,
-                                      .exclude = options.exclude},
-                                     queues);
+      return PacketPort::open_queues(packet_options(spec, options), queues);
     case PortSpec::Kind::kPcap:
       break;
   }
@@ -70,6 +74,20 @@ base::Result<Queues> open_queues(const PortSpec& spec, const PortOptions& option
                                 .mtu = options.mtu,
                                 .exclude = options.exclude},
                                queues);
+}
+
+base::Result<Queues> expect_queues(const PortSpec& spec, const PortOptions& options,
+                                   std::uint32_t queues) {
+  if (spec.kind == PortSpec::Kind::kPacket) {
+    return PacketPort::expect_queues(packet_options(spec, options), queues);
+  }
+  Queues out;
+  while (out.size() < queues) {
+    auto port = AbsentPort::open(spec.text, spec.interface);
+    if (!port) return port.error();
+    out.push_back(*std::move(port));
+  }
+  return out;
 }
 
 }  // namespace splitnic::lan

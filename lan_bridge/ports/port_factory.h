@@ -38,4 +38,10 @@ base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const PortSpec
                                                                   base::Clock& clock,
                                                                   std::uint32_t queues);
 
+// Returns `queues` queues of an interface that is not there. Those of packet: use it once they get
+// sockets for it (FramePort::return_by()); the others only notice it.
+base::Result<std::vector<std::unique_ptr<FramePort>>> expect_queues(const PortSpec& spec,
+                                                                    const PortOptions& options,
+                                                                    std::uint32_t queues);
+
 }  // namespace splitnic::lan

@@ -49,6 +49,10 @@ class WatchedPort final : public FramePort {
   PortState state() override { return below_->state(); }
   bool is_gone() const override { return below_->is_gone(); }
   bool is_back() const override { return below_->is_back(); }
+  bool can_return() const override { return below_->can_return(); }
+  base::Status return_by(base::UniqueFd socket) override {
+    return below_->return_by(std::move(socket));
+  }
   bool is_elsewhere() const override { return below_->is_elsewhere(); }
   base::Status set_mtu(std::uint32_t mtu) override { return below_->set_mtu(mtu); }
   base::Status set_mac(const MacAddress& mac) override { return below_->set_mac(mac); }

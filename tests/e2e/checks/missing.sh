@@ -63,15 +63,80 @@ check_one_unplugged() {
   within "no carrier at the host of the NIC that is gone" 3000 carrier_is "$ns_second" nic0 0
   equal "reports" "$(grep -c "$port:lan1 is gone" "$work/iou.log")" 1
   plug_in_lan1
-  within "the NIC is noticed" 3000 log_has iou "$port:lan1 is there again: start again to use it"
-  running iou || fail "the unit has ended"
+  if [ "$port" = packet ]; then
+    check_used_again lan1 "$ns_second"
+    flap_lan1
+  else
+    within "the NIC is noticed" 3000 log_has iou "$port:lan1 is there again: start again to use it"
+    running iou || fail "the unit has ended"
+  fi
   end_pings pinger  # of the host of the other NIC
+  [ "$port" != packet ] || return 0
   stop iou TERM 1
   start_iou --lan "$port:lan1"
   within "the second NIC after a restart" 5000 reply "$ns_second" 10.77.0.2
 }
 
-# Under a service manager the unit has itself started again for a NIC that is back.
+# check_used_again NIC NS: frames cross at all queues, and the NIC receives all of them.
+check_used_again() {
+  within "the carrier of the NIC that is back" 5000 carrier_is "$2" nic0 1
+  within "frames through the NIC that is back" 3000 reply "$2" 10.77.0.2
+  equal "promiscuity of $1" "$(ip -n "$ns_iou" -d link show "$1" | sed -nE 's/.* promiscuity ([0-9]+).*/\1/p')" 1
+  equal "sockets at $1" "$(packet_sockets "$1")" "$(queues_of iou)"
+  log_has iou "$port:$1 is there again" || fail "nothing about it in the log"
+}
+packet_sockets() { in_ns "$ns_iou" awk -v index_="$(ip -n "$ns_iou" -o link show "$1" | cut -d : -f 1)" 'NR > 1 && $5 == index_ { n++ } END { print n + 0 }' /proc/net/packet; }
+
+# It goes and comes a few times, at once and after a while.
+flap_lan1() {
+  local round
+  for ((round = 0; round < 4; ++round)); do
+    unplug_lan1
+    [ $((round % 2)) = 0 ] || within "no carrier" 3000 carrier_is "$ns_second" nic0 0
+    plug_in_lan1
+  done
+  check_used_again lan1 "$ns_second"
+}
+
+# The only NIC of the unit: the process stays, also under a service manager.
+check_last_unplugged() {
+  topology_three || fail "the test hosts cannot be made"
+  export NOTIFY_SOCKET=$work/notify
+  start_iou
+  unset NOTIFY_SOCKET
+  start_host
+  nic_up
+  within "frames" 3000 reply "$ns_host" 10.77.0.2
+  ip -n "$ns_iou" link del lan0
+  within "no carrier" 3000 carrier_is "$ns_host" nic0 0
+  reply "$ns_host" 10.77.0.2 && fail "a NIC that is gone replies"
+  veth_between "$ns_iou" lan0 "$ns_lan" lan0 && silence_interface "$ns_iou" lan0 && ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0 || fail "no new LAN"
+  check_used_again lan0 "$ns_host"
+  # The offload that the host sets, a bulk of data, and a clean stop.
+  make_blob 4
+  stream "$ns_host" "$ns_lan" 10.77.0.2 "$work/www/blob"
+  stream "$ns_lan" "$ns_host" 10.77.0.1 "$work/www/blob"
+  stop iou TERM 2 || fail "the unit did not stop cleanly"
+}
+
+# The process that opens NICs opens no other interface, and without it the unit needs another start.
+check_opener() {
+  bring_up_both true
+  local opener
+  opener=$(pgrep -P "${pid_of[iou]}" -x splitnic-nics) || fail "no process opens NICs"
+  equal "capabilities of $opener" "$(awk '/^CapEff:/ { print $2 }' "/proc/$opener/status")" 0000000000003000
+  equal "what it may gain" "$(awk '/^(NoNewPrivs|CapBnd):/ { printf $2 }' "/proc/$opener/status")" 00000000000000001
+  kill -KILL "$opener"
+  unplug_lan1
+  within "no carrier" 3000 carrier_is "$ns_second" nic0 0
+  plug_in_lan1
+  within "the NIC is noticed" 5000 log_has iou "the process that opens NICs has ended: start again"
+  within "what to do" 5000 log_has iou "$port:lan1 is there again: start again to use it"
+  running iou || fail "the unit has ended"
+  within "the other NIC" 3000 reply "$ns_host" 10.77.0.2
+}
+
+# Under a service manager the unit has itself started again for a NIC that is back and that it cannot open.
 check_one_returns() {
   export NOTIFY_SOCKET=$work/notify
   bring_up_both true
@@ -95,6 +160,8 @@ check_one_missing() {
   within "the other NIC" 3000 reply "$ns_host" 10.77.0.2
   equal "links" "$(ask iou show --json | "$python" -c 'import json, sys
 print(*(lan["link"] for lan in json.load(sys.stdin)["lan"]))')" "up down"
+  plug_in_lan1
+  check_used_again lan1 "$ns_second"
 }
 
 check_route_late() {

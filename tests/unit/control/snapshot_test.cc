@@ -254,37 +254,49 @@ TEST(SnapshotTest, B_22_since_when_and_why_not) {
   EXPECT_THAT(json, ::testing::HasSubstr(R"("listen":["udp://0.0.0.0:7471"])"));
 }
 
-// The largest unit, with the pools of each host: a reply with all of them takes less than 50 ms.
-// Other work on the machine makes any round longer, and a text that is made too slowly all of them.
-TEST(SnapshotTest, B_09_a_unit_of_64_hosts_is_shown_at_once) {
+Snapshot of_hosts(int hosts) {
   Snapshot s = example();
-  for (int i = 1; i < 64; ++i) {
+  for (int i = 1; i < hosts; ++i) {
     s.peers.push_back(s.peers[0]);
     s.peers.back().name = "h" + std::to_string(i + 1);
     s.links.push_back(s.links[0]);
     for (int k = 0; k < 10; ++k) s.pools.push_back(s.pools[0]);
     for (int k = 0; k < 2; ++k) s.channels.push_back(s.channels[0]);
   }
-  std::string text;
-  std::string json;
-  double best_ms = 1e9;
+  return s;
+}
+
+struct Shown {
+  std::string text, json;
+  double best_ms = 1e9;  // of ten rounds: other work on the machine makes any of them longer
+};
+
+Shown show(const Snapshot& s) {
+  Shown out;
   for (int round = 0; round < 10; ++round) {
     const auto began = std::chrono::steady_clock::now();
-    text = show_text(s);
-    json = show_json(s);
+    out.text = show_text(s);
+    out.json = show_json(s);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-    best_ms = std::min(best_ms, took.count());
+    out.best_ms = std::min(out.best_ms, took.count());
   }
-  std::printf("show of 64 hosts: text and JSON, %zu bytes, in %.2f ms\n", text.size() + json.size(),
-              best_ms);
-  EXPECT_LT(best_ms, 50.0);
-  const auto shown = boost::json::parse(json);
+  return out;
+}
+
+// The largest unit, with the pools of each host: each host adds as much as the others.
+TEST(SnapshotTest, B_09_a_unit_of_64_hosts_is_shown_at_once) {
+  const Shown few = show(of_hosts(8));
+  const Shown all = show(of_hosts(64));
+  std::printf("show of 64 hosts: text and JSON, %zu bytes, in %.2f ms; of 8 hosts in %.2f ms\n",
+              all.text.size() + all.json.size(), all.best_ms, few.best_ms);
+  EXPECT_LT(all.best_ms, 3 * 8 * few.best_ms);
+  const auto shown = boost::json::parse(all.json);
   EXPECT_EQ(shown.at("peers").as_array().size(), 64U);
   EXPECT_EQ(shown.at("pools").as_array().size(), 1U + 63U * 10U);
   EXPECT_EQ(shown.at("channels").as_array().size(), 1U + 63U * 2U);
   EXPECT_EQ(shown.at("links").as_array().size(), 64U);
   for (int i = 1; i <= 64; ++i) {
-    EXPECT_THAT(text, ::testing::HasSubstr("\nh" + std::to_string(i) + " "));
+    EXPECT_THAT(all.text, ::testing::HasSubstr("\nh" + std::to_string(i) + " "));
   }
 }
 

@@ -60,10 +60,11 @@ TEST(NameLookupTest, B_07_a_name_without_an_address_is_an_error_that_may_pass) {
 }
 
 TEST(NameLookupTest, B_07_a_process_that_reports_nonsense_and_ends) {
-  const auto process = SideProcess::begin("nonsense", false, [](SideProcess::Channel channel) {
-    channel.send("udp://x");
-    channel.receive();
-  });
+  const auto process =
+      SideProcess::begin("nonsense", std::nullopt, [](SideProcess::Channel channel) {
+        channel.send("udp://x");
+        channel.receive();
+      });
   ASSERT_TRUE(process);
   std::optional<std::string> packet;
   while (!(packet = (*process)->receive())) std::this_thread::sleep_for(1ms);
