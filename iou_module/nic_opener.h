@@ -1,5 +1,5 @@
 // Opens a NIC once more after the unit has given up the right to do that: a NIC that was deleted
-// and is back, or that was not there at the start. A process of its own keeps the right, and opens
+// and is back, or that was not there at the start. A second process keeps the right, and opens
 // nothing but the NICs of --lan, with the options of the start; so whoever takes over the unit
 // through a bug cannot read another interface. docs/security.md#sandbox [B-05] Thread: begun by the
 // only thread of the program, then used by the data thread of queue 0.

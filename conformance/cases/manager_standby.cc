@@ -153,7 +153,7 @@ void add_silence(SubnetGroup& group) {
       [](Subnet& s) { node_of_target(s); });
   add("refused_is_silence", "SET that is refused does not make a switch obey any longer.",
       [](Subnet& s) {
-        set_manager(s, {kFarSwitchLid, 0});
+        set_manager(s, {kWestLid, 0});
       });
   group.add("table_is_no_silence", "P-SUBN-5", "SET TABLE of its manager makes a switch obey it.",
             [](Subnet& s) {

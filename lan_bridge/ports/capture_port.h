@@ -70,7 +70,7 @@ class CapturePort : public LinkPort {
     });
   }
   bool is_in_group() const { return is_in_group_; }
-  // The capture socket is another one, whose interface has been opened anew with this filter.
+  // The capture socket is another one, which was opened with this filter.
   // Whoever passes it is in a group if this port shall be.
   base::Status continue_with_socket(const ReceiveFilter& had);
   // Before the first continue_with_socket() of a port that has begun without an interface: what it

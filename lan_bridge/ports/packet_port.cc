@@ -109,7 +109,7 @@ base::Status PacketPort::request_header() {
   return {};
 }
 
-// What takes privileges is set by the process that has opened the socket.
+// The process that has opened the socket has set everything that takes privileges.
 base::Status PacketPort::return_by(base::UniqueFd socket) {
   sockaddr_ll bound{};
   socklen_t bytes = sizeof bound;
