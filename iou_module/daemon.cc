@@ -105,7 +105,9 @@ base::Status IouDaemon::open() {
     workers_[i]->start(std::move((*lans)[i]), static_cast<std::uint32_t>(workers_.size()),
                        *queues_);
     if (i > 0) followers.push_back(workers_[i].get());
-    workers_[i]->set_opener(opener_.get());
+    workers_[i]->set_return({opener_.get(), workers_[0].get(), [this](auto descriptors) {
+                               run_on_control_thread([closed = std::move(descriptors)] {});
+                             }});
   }
   workers_[0]->lead(followers);
   workers_[0]->uplinks().follow_names(std::move(lookups_), clock_.now());
@@ -127,10 +129,11 @@ base::Status IouDaemon::begin_announcer() {
 // For a NIC that comes, or comes back, when the program has given up the right to open it.
 base::Status IouDaemon::begin_opener(std::uint32_t queues) {
   const auto is_opened_elsewhere = [](const control::PortSpec& lan) {
-    return lan.kind == control::PortSpec::Kind::kPacket;
+    return lan.kind == control::PortSpec::Kind::kPacket ||
+           lan.kind == control::PortSpec::Kind::kPcap;
   };
   if (std::ranges::none_of(options_.lan, is_opened_elsewhere)) return {};
-  auto begun = NicOpener::begin(options_.lan, port_options(queues), has_sandbox());
+  auto begun = NicOpener::begin(options_.lan, port_options(queues), queues, has_sandbox());
   if (!begun) return begun.error();
   opener_ = *std::move(begun);
   return {};
@@ -259,7 +262,9 @@ base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& po
   std::optional<base::Error> missing;
   for (const control::PortSpec& spec : options_.lan) {
     auto opened = lan::open_queues(spec, port, clock_, queues);
-    if (!opened && !passes_later(opened.error())) return opened.error();
+    const bool may_come = spec.kind == control::PortSpec::Kind::kPacket ||
+                          spec.kind == control::PortSpec::Kind::kPcap;
+    if (!opened && !(may_come && passes_later(opened.error()))) return opened.error();
     if (!opened) missing = opened.error();
     by_nic.push_back(opened ? *std::move(opened) : Ports());
   }

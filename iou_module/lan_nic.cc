@@ -127,6 +127,11 @@ void LanNic::share_output() {
   port_.share_output(is_shared);
 }
 
+void LanNic::on_return() {
+  ownership_.on_return();
+  on_event();
+}
+
 void LanNic::on_event() {
   const lan::PortState state = port_.state();
   const bool is_news = state.link_up != state_.link_up || state.mtu != state_.mtu ||

@@ -85,6 +85,8 @@ class LanNic final : public HostOwner {
   void update_rights(base::Time now);
   // The port's state may have changed: its hosts are notified from step(), until each has replied.
   void on_event();
+  // The port uses its interface again, or another one of that name.
+  void on_return();
 
   // A clean stop, as in Iou.
   void begin_stop();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <thread>
 
 #include "messaging/connection.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using control::SideProcess;
 
+constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr std::string_view kOpened = "opened";  // with the sockets; else the error
 
 // The next number of a packet "NIC QUEUES".
@@ -25,29 +27,33 @@ std::size_t take_number(std::string_view& text) {
   return number;
 }
 
-// The ports are closed on return; who receives their descriptors has the sockets then.
-void open_one(const SideProcess::Channel& channel, const lan::PortSpec& nic,
-              const lan::PortOptions& options, std::size_t queues) {
+// The ports are closed on return; who receives their descriptors has the sockets then. Returns the
+// error, "" for none.
+std::string open_one(const SideProcess::Channel& channel, const lan::PortSpec& nic,
+                     const lan::PortOptions& options, std::size_t queues) {
   base::SystemClock clock;
   const auto ports = lan::open_queues(nic, options, clock, static_cast<std::uint32_t>(queues));
-  if (!ports) return channel.send(ports.error().text());
-  if (ports->size() != queues) return channel.send(nic.text + ": it has fewer queues than before");
+  if (!ports) return ports.error().text();
+  if (ports->size() != queues) return nic.text + ": it has fewer queues than before";
   std::vector<int> descriptors;
   for (const auto& port : *ports) descriptors.push_back(port->fd());
-  channel.send(std::string(kOpened), descriptors);
+  if (channel.send(std::string(kOpened), descriptors)) return "";
+  return nic.text + ": its sockets cannot be passed on";
 }
 
+// Whoever has taken over the unit gets no other sockets than the unit had, nor many at a time.
 void serve(const SideProcess::Channel& channel, const std::vector<lan::PortSpec>& nics,
-           const lan::PortOptions& options) {
+           const lan::PortOptions& options, std::size_t queues_max) {
   while (const auto packet = channel.receive()) {
     std::string_view text = *packet;
     const std::size_t nic = take_number(text);
     const std::size_t queues = take_number(text);
-    if (nic < nics.size() && queues > 0 && queues <= SideProcess::kDescriptorsMax) {
-      open_one(channel, nics[nic], options, queues);
-    } else {
-      channel.send("no such NIC, or too many queues");
-    }
+    const bool may_open = nic < nics.size() && nics[nic].kind == lan::PortSpec::Kind::kPacket &&
+                          queues > 0 && queues <= queues_max;
+    const std::string error = may_open ? open_one(channel, nics[nic], options, queues)
+                                       : "no NIC that it opens, or too many queues";
+    if (!error.empty()) channel.send(error);
+    std::this_thread::sleep_for(kPause);
   }
 }
 
@@ -55,14 +61,19 @@ void serve(const SideProcess::Channel& channel, const std::vector<lan::PortSpec>
 
 base::Result<std::unique_ptr<NicOpener>> NicOpener::begin(std::vector<lan::PortSpec> nics,
                                                           lan::PortOptions options,
+                                                          std::size_t queues_max,
                                                           bool is_restricted) {
   std::optional<control::sandbox::Needs> kept;
   if (is_restricted) kept = {.changes_interfaces = true, .opens_interfaces = true};
+  // libpcap would need its right in the program.
+  for (lan::PortSpec& nic : nics) {
+    if (nic.kind == lan::PortSpec::Kind::kPcap) nic.kind = lan::PortSpec::Kind::kPacket;
+  }
   const std::size_t count = nics.size();
-  auto begun =
-      SideProcess::begin("splitnic-nics", kept,
-                         [nics = std::move(nics), options = std::move(options)](
-                             SideProcess::Channel channel) { serve(channel, nics, options); });
+  auto begun = SideProcess::begin(
+      "splitnic-nics", kept,
+      [nics = std::move(nics), options = std::move(options),
+       queues_max](SideProcess::Channel channel) { serve(channel, nics, options, queues_max); });
   if (!begun) return begun.error();
   return std::unique_ptr<NicOpener>(new NicOpener(*std::move(begun), count));
 }
@@ -75,12 +86,13 @@ std::optional<NicOpener::Opened> NicOpener::step(base::Time now) {
     auto packet = process_->receive_packet();
     if (!packet && process_->is_alive()) return std::nullopt;
     const std::size_t nic = *std::exchange(asked_, std::nullopt);
+    nics_[nic].queues = 0;  // requested meanwhile, which this is the reply to
     if (packet) return Opened{nic, read(*std::move(packet))};
     return Opened{nic, base::Error("the process that opens NICs has ended: start again")};
   }
   for (std::size_t i = 0; i < nics_.size(); ++i) {
     if (nics_[i].queues == 0 || now < nics_[i].not_before) continue;
-    const std::size_t queues = std::exchange(nics_[i].queues, 0);
+    const std::size_t queues = nics_[i].queues;
     nics_[i].not_before = now + kRetryAfter;
     look_at_ = now + kLooksEvery;
     asked_ = i;

@@ -34,10 +34,11 @@ class NicOpener {
   // `nics`: those of --lan. `is_restricted`: the process keeps the rights for interfaces only.
   static base::Result<std::unique_ptr<NicOpener>> begin(std::vector<lan::PortSpec> nics,
                                                         lan::PortOptions options,
-                                                        bool is_restricted);
+                                                        std::size_t queues_max, bool is_restricted);
   // Nothing is opened any more.
   bool has_ended() const { return !process_->is_alive(); }
-  // From now on this NIC is to be opened with that many queues, as soon as possible; may repeat.
+  // From now on, and until step() returns it, this NIC is to be opened with that many queues, at
+  // most once in kRetryAfter; may repeat.
   void request(std::size_t nic, std::size_t queues);
   // Asks for a NIC that is to be opened, or returns the one that was asked for.
   std::optional<Opened> step(base::Time now);

@@ -61,6 +61,12 @@ base::Time NicOwnership::deadline() const {
   return is_due_ && !lan_.is_gone() ? not_before_ : base::kNever;
 }
 
+void NicOwnership::on_return() {
+  former_.reset();
+  refused_.reset();
+  is_due_ = true;
+}
+
 void NicOwnership::end() {
   if (!former_ || lan_.is_gone()) return;
   if (const auto set = set_mac(lan_.state().mac, *former_); !set) {

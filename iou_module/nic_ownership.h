@@ -44,6 +44,8 @@ class NicOwnership {
   // Brings the NIC to what its owner has now. Returns true if its address has changed.
   bool step(base::Time now);
   base::Time deadline() const;
+  // The NIC may be another one, which has its own address.
+  void on_return();
   // The NIC gets back the address that it had, at once.
   void end();
 

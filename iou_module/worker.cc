@@ -132,7 +132,7 @@ bool IouWorker::step(base::Time now) {
   const bool made_progress = unit_->step(now);
   if (uplinks_.follows_names()) follow_names(now);
   if (opens_nics()) {
-    if (auto opened = opener_->step(now)) pass_on(*std::move(opened));
+    if (auto opened = return_.opener->step(now)) pass_on(*std::move(opened));
   }
   return admission_.step(now) || made_progress;
 }
@@ -146,6 +146,7 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
                                                     .clock = &clock_});
   if (!carrier) return carrier.error();
   if (carrier->shm != nullptr) admission_.add(*carrier->shm);
+  if (carrier->udp != nullptr) listeners_.push_back(carrier->udp);
   const auto added = carriers_.add(*std::move(carrier), endpoint.text());
   if (!added) return added.error();
   fabric::Underlay* underlay = *added;
@@ -201,8 +202,9 @@ base::Status IouWorker::on_port_gone(std::size_t index) {
     }
   }
   if (!gone.is_back()) return {};
+  leave_out_lan_interfaces();
   if (may_return(gone)) {
-    if (queue() == 0) opener_->request(index, 1 + followers_.size());
+    if (queue() == 0) request(index);
     return {};
   }
   if (std::exchange(gone_[index], Gone::kBackReported) == Gone::kBackReported) return {};
@@ -220,40 +222,59 @@ base::Status IouWorker::report_back(const lan::FramePort& nic) {
   return {};
 }
 
-// Each queue has its own socket of the NIC. One that is gone once more by then is opened again when
-// it is back: queue 0 notices.
+// An interface that came after the start has an index that was not known then. [L-11]
+void IouWorker::leave_out_lan_interfaces() {
+  for (fabric::UdpUnderlay* const each : listeners_) {
+    each->set_without_interfaces(lan_interfaces(options_));
+  }
+}
+
+// Each queue has its own socket of the NIC. If one cannot use its own, all are opened once more.
 void IouWorker::pass_on(NicOpener::Opened opened) {
   const lan::FramePort& nic = port(opened.nic);
-  if (opened.sockets && opened.sockets->size() != 1 + followers_.size()) return;
-  if (!opened.sockets) {
-    Gone& reported = gone_.at(opened.nic);
-    if (opener_->has_ended() ||
-        std::exchange(reported, Gone::kBackReported) != Gone::kBackReported) {
-      base::log_warn(nic.name() +
-                     " is there again, and cannot be used: " + opened.sockets.error().text());
-    }
-    return;
+  const std::size_t queues = 1 + followers_.size();
+  if (opened.sockets && opened.sockets->size() != queues) {
+    opened.sockets = base::Error("not all of its sockets arrived");
   }
-  for (std::size_t i = 0; i < followers_.size(); ++i) {
-    const auto socket = std::make_shared<base::UniqueFd>(std::move((*opened.sockets)[i + 1]));
-    IouWorker* const follower = followers_[i];
+  if (!opened.sockets) return report_refusal(opened.nic, opened.sockets.error());
+  for (std::size_t i = 1; i < queues; ++i) {
+    const auto socket = std::make_shared<base::UniqueFd>(std::move((*opened.sockets)[i]));
+    IouWorker* const follower = followers_[i - 1];
     const bool is_taken = follower->commands().post(
         [follower, socket, index = opened.nic] { follower->use(index, std::move(*socket)); });
-    if (!is_taken) opener_->request(opened.nic, 1 + followers_.size());
+    if (!is_taken) request(opened.nic);
   }
-  if (auto used = use(opened.nic, std::move(opened.sockets->front())); !used) {
-    base::log_warn(used.error().text());
-    return;
-  }
+  if (!use(opened.nic, std::move(opened.sockets->front()))) return;
   base::log_info({base::EventKind::kBack, nic.name()}, nic.name() + " is there again");
 }
 
-base::Status IouWorker::use(std::size_t index, base::UniqueFd socket) {
-  if (auto used = port(index).return_by(std::move(socket)); !used) return used;
+void IouWorker::report_refusal(std::size_t index, const base::Error& why) {
+  gone_.resize(lans_.size());
+  Gone& reported = gone_[index];
+  if (reported != Gone::kReported && !has_lost_opener()) return;
+  base::log_warn(port(index).name() + " is there again, and cannot be used: " + why.text());
+  if (reported == Gone::kReported) reported = Gone::kRefusalReported;
+}
+
+// Returns false if the NIC is gone once more; queue 0 notices when it is back.
+bool IouWorker::use(std::size_t index, base::UniqueFd socket) {
+  lan::FramePort& used = port(index);
+  if (auto former = used.return_by(std::move(socket))) {
+    return_.close(std::make_shared<lan::FramePort::Descriptors>(*std::move(former)));
+  } else {
+    base::log_warn(former.error().text());
+    const bool is_taken =
+        return_.first->commands().post([first = return_.first, index] { first->request(index); });
+    if (!is_taken)
+      base::log_warn(used.name() + ": queue " + std::to_string(queue()) +
+                     " cannot use it: start again");
+  }
+  if (used.is_gone()) return false;
   gone_.resize(lans_.size());
   gone_[index] = Gone::kNo;
-  nic(index).on_event();
-  return {};
+  leave_out_lan_interfaces();
+  nic(index).on_return();
+  return true;
 }
 
 IouConfig IouWorker::unit_config(std::uint32_t queues) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,8 +50,14 @@ class IouWorker final : public control::Worker {
 
   // For queue 0: these follow its uplinks from now on. They outlive its thread.
   void lead(const std::vector<IouWorker*>& followers);
-  // For each queue: a NIC that is back is opened by `opener`, of queue 0. Null: none is.
-  void set_opener(NicOpener* opener) { opener_ = opener; }
+  // How a NIC that is back is opened.
+  struct NicReturn {
+    NicOpener* opener = nullptr;  // of queue 0; null: no NIC is
+    IouWorker* first = nullptr;   // queue 0
+    // Closes them in another thread: the kernel takes its time.
+    std::function<void(std::shared_ptr<lan::FramePort::Descriptors>)> close;
+  };
+  void set_return(NicReturn how) { return_ = std::move(how); }
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return unit_->nics().size(); }
@@ -68,7 +75,7 @@ class IouWorker final : public control::Worker {
   bool step(base::Time now) override;
   base::Time deadline() const override {
     return std::min({unit_->deadline(), uplinks_.deadline(), updates_.deadline(),
-                     opens_nics() ? opener_->deadline() : base::kNever});
+                     opens_nics() ? return_.opener->deadline() : base::kNever});
   }
   std::uint64_t bytes_processed() const override { return unit_->bytes_processed(); }
   std::string status() const override;
@@ -82,14 +89,18 @@ class IouWorker final : public control::Worker {
   base::Result<std::size_t> attach_to(std::size_t number, const control::Endpoint& at,
                                       bool is_awaited);
   void follow_names(base::Time now);
-  bool opens_nics() const { return opener_ != nullptr && queue() == 0; }
+  bool opens_nics() const { return return_.opener != nullptr && queue() == 0; }
   bool may_return(const lan::FramePort& nic) const {
-    return opener_ != nullptr && nic.can_return() && !(queue() == 0 && opener_->has_ended());
+    return return_.opener != nullptr && nic.can_return() && !(opens_nics() && has_lost_opener());
   }
+  bool has_lost_opener() const { return return_.opener->has_ended(); }
+  void leave_out_lan_interfaces();
+  void request(std::size_t index) { return_.opener->request(index, 1 + followers_.size()); }
   void pass_on(NicOpener::Opened opened);
-  base::Status use(std::size_t index, base::UniqueFd socket);
+  bool use(std::size_t index, base::UniqueFd socket);
   base::Status listen_at(const control::Endpoint& endpoint);
   base::Status report_back(const lan::FramePort& nic);
+  void report_refusal(std::size_t index, const base::Error& why);
   IouConfig unit_config(std::uint32_t queues) const;
   void visit_carriers(const base::CounterVisitor& visitor) const;
 
@@ -103,12 +114,13 @@ class IouWorker final : public control::Worker {
   control::FollowerUpdates updates_;
   std::size_t listening_ = 0;  // how many of options_.listen, from the first, are open
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
+  std::vector<fabric::UdpUnderlay*> listeners_;
   std::vector<std::unique_ptr<lan::WatchedPort>> lans_;
   std::unique_ptr<Iou> unit_;
-  enum class Gone : std::uint8_t { kNo, kReported, kBackReported };
+  enum class Gone : std::uint8_t { kNo, kReported, kRefusalReported, kBackReported };
   std::vector<Gone> gone_;  // by NIC
   std::vector<IouWorker*> followers_;
-  NicOpener* opener_ = nullptr;
+  NicReturn return_;
 };
 
 }  // namespace splitnic::iou

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/counters.h"
@@ -67,7 +68,7 @@ class FramePort {
   virtual base::Status attach_queue(bool /*is_attached*/) { return {}; }
 
   virtual int fd() const = 0;                    // poll for input; -1: always ready (file port)
-  virtual int write_fd() const { return fd(); }  // poll for output; valid as long as the port
+  virtual int write_fd() const { return fd(); }  // poll for output
   virtual int event_fd() const { return -1; }    // poll for changes of state(); -1: none
   virtual bool input_ended() const { return false; }  // a file port that has replayed everything
   virtual bool input_waits() const { return false; }  // unread input is never lost (file port)
@@ -81,11 +82,13 @@ class FramePort {
   // Returns true if the port can use an interface that is back, once it gets a socket for it: the
   // program may have given up the right to open one.
   virtual bool can_return() const { return false; }
-  // From now on the port uses the interface that is back, through the descriptor fd() of a port of
-  // the same kind, options and queue that another process has opened, and all that was set before
-  // is in force there. fd() stays the same number. An error: it is as before. REQUIRES
-  // can_return().
-  virtual base::Status return_by(base::UniqueFd /*socket*/) {
+  // From now on the port uses the interface that is back, through the descriptor fd() of a packet:
+  // port with the same options and queue that another process has opened, and all that was set
+  // before is in force there. fd() and write_fd() may be others then. Returns the descriptors that
+  // it has used before: the kernel takes some 10 ms to close them. An error: the interface is
+  // another one by now, and is_gone() reports whether the port uses it. REQUIRES can_return().
+  using Descriptors = std::vector<base::UniqueFd>;
+  virtual base::Result<Descriptors> return_by(base::UniqueFd /*socket*/) {
     return base::Error(name() + ": it takes another port");
   }
   // Returns true if the interface is in another network namespace than the program.

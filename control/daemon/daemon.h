@@ -83,6 +83,10 @@ class Daemon {
   base::Status resolve_missing(const Lookups& lookups, Uplinks::Endpoints& at,
                                const std::function<bool(std::size_t)>& is_reached);
   // Whether the program gives up privileges.
+  // Once start() has begun. From any thread.
+  void run_on_control_thread(std::function<void()> function) {
+    control_->post(std::move(function));
+  }
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
   const Process& process() const { return process_; }

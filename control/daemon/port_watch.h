@@ -30,16 +30,17 @@ class PortWatch {
   }
   // The interface was deleted: only changes of its state are watched from now on.
   void forget_frames() {
-    is_forgotten_ = true;
+    input_fd_ = kForgotten;
     is_always_ready_ = false;
     poller_.forget(input_);
     if (has_own_output_) poller_.forget(output_);
   }
-  // The port uses an interface again: all is watched as at the start.
+  // The port has an interface, perhaps again and by another descriptor: all is watched.
   void remember_frames() {
-    if (!std::exchange(is_forgotten_, false)) return;
-    is_always_ready_ = port_.fd() < 0;
-    poller_.replace(input_, port_.fd());
+    const int fd = port_.fd();
+    if (std::exchange(input_fd_, fd) == fd) return;
+    is_always_ready_ = fd < 0;
+    poller_.replace(input_, fd);
     if (has_own_output_) poller_.replace(output_, port_.write_fd());
   }
   // As of the last wait: the port may have frames to read; its state may have changed.
@@ -47,9 +48,11 @@ class PortWatch {
   bool has_event() const { return poller_.readable(events_); }
 
  private:
+  static constexpr int kForgotten = -2;
+
   base::Poller& poller_;
   const lan::FramePort& port_;
-  bool is_forgotten_ = false;
+  int input_fd_ = port_.fd();
   bool is_always_ready_;
   bool has_own_output_;
   std::size_t input_;  // numbers of the poller

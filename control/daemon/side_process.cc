@@ -76,7 +76,7 @@ std::optional<std::string> SideProcess::Channel::receive() const {
   return packet ? std::optional(std::move(packet->text)) : std::nullopt;
 }
 
-void SideProcess::Channel::send(const std::string& packet, std::span<const int> descriptors) const {
+bool SideProcess::Channel::send(const std::string& packet, std::span<const int> descriptors) const {
   CHECK(descriptors.size() <= kDescriptorsMax);
   std::string text = packet;
   iovec io{text.data(), text.size()};
@@ -93,7 +93,7 @@ void SideProcess::Channel::send(const std::string& packet, std::span<const int> 
     c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
     std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
   }
-  ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+  return ::sendmsg(fd_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
 std::optional<sandbox::Needs> SideProcess::only_reads_files(bool is_restricted) {

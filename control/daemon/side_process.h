@@ -39,8 +39,8 @@ class SideProcess {
     int fd() const { return fd_; }
     // Waits for the next packet; nothing: the program has ended.
     std::optional<std::string> receive() const;
-    // REQUIRES at most kDescriptorsMax descriptors.
-    void send(const std::string& packet, std::span<const int> descriptors = {}) const;
+    // Returns false if the descriptors cannot be passed. REQUIRES at most kDescriptorsMax of them.
+    bool send(const std::string& packet, std::span<const int> descriptors = {}) const;
 
    private:
     int fd_;

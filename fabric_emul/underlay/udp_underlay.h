@@ -68,6 +68,10 @@ class UdpUnderlay final : public Underlay {
   // Returns the errno for which the system sent nothing, or what it reported of a datagram that was
   // sent, since the last one arrived; 0: neither. Routers and strangers can cause such reports.
   int last_error() const { return last_error_; }
+  // As UdpConfig::without_interfaces, from now on.
+  void set_without_interfaces(std::vector<std::uint32_t> indices) {
+    without_interfaces_ = std::move(indices);
+  }
   // Batches that came in by one of without_interfaces.
   std::uint64_t dropped_of_interfaces() const { return dropped_of_interfaces_; }
 

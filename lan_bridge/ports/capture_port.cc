@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/log.h"
 #include "lan_bridge/ports/packet_socket.h"
@@ -47,17 +48,53 @@ base::Status CapturePort::join(FanoutGroup& group) {
 }
 
 base::Status CapturePort::filter_fabric() {
-  if (exclude_.empty() && !is_in_group_) return {};
+  if (options_.exclude.empty() && !is_in_group_) return {};
   filtered_mac_ = link_->state().mac;
-  auto program = exclude_fabric(exclude_, filtered_mac_);
+  auto program = exclude_fabric(options_.exclude, filtered_mac_);
   if (!program) return program.error();
   return attach_filter(std::move(*program));
 }
 
-base::Status CapturePort::continue_with_socket(const ReceiveFilter& had) {
-  if (auto filtered = filter_fabric(); !filtered) return filtered;
+base::Status CapturePort::begin_socket(base::UniqueFd socket, bool may_have_long_header) {
+  const auto form = VnetForm::request(socket.get(), may_have_long_header);
+  if (!form) return form.error();
+  receiver_.emplace(socket.get(), *form, counters_, splitter_);
+  sender_.emplace(socket.get(), *form, counters_);
+  socket_ = std::move(socket);
+  return {};
+}
+
+// The process that has opened the socket has set everything that takes privileges.
+base::Result<FramePort::Descriptors> CapturePort::return_by(base::UniqueFd socket) {
+  sockaddr_ll bound{};
+  socklen_t bytes = sizeof bound;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &bytes) < 0 ||
+      bound.sll_family != AF_PACKET) {
+    return base::Error(name_ + ": what came is no packet socket");
+  }
+  if (auto back = link_->return_as(static_cast<unsigned>(bound.sll_ifindex)); !back) {
+    return back.error();
+  }
+  kernel_drops();
+  Descriptors former;
+  give_up(former);
+  if (auto begun = begin_socket(std::move(socket)); !begun) return begun.error();
+  if (auto filtered = filter_fabric(); !filtered) return filtered.error();
   share_output(is_output_shared_);
-  return observes() ? base::Status() : memberships_.move_to(capture_fd(), link_->index(), had);
+  if (observes()) return former;
+  const auto received =
+      memberships_.move_to(socket_.get(), link_->index(), {.promiscuous = options_.promiscuous});
+  if (!received) return received.error();
+  return former;
+}
+
+base::Status CapturePort::attach_to_socket(std::vector<sock_filter> program) {
+  if (is_in_group_) exclude_outgoing(program);
+  const sock_fprog code{static_cast<unsigned short>(program.size()), program.data()};
+  if (!set_option(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, code)) {
+    return base::Error::from_errno("attaching the capture filter", errno);
+  }
+  return {};
 }
 
 PortState CapturePort::state() {

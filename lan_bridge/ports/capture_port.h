@@ -1,7 +1,8 @@
 // The base of the ports that capture a LAN NIC (packet:, pcap:). It filters the unit's own fabric
 // datagrams out of the capture, by the NIC's MAC where an endpoint has no address, and sends
 // through a packet socket with the vnet header where the port has one. Several queues are several
-// ports, whose sockets are one fanout group (fanout.h).
+// ports, whose sockets are one fanout group (fanout.h). When the NIC was deleted and is back, a
+// packet socket that another process has opened takes the place of what there was before.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,7 @@
 #include "lan_bridge/ports/fanout.h"
 #include "lan_bridge/ports/link_port.h"
 #include "lan_bridge/ports/memberships.h"
+#include "lan_bridge/ports/packet_receiver.h"
 #include "lan_bridge/ports/packet_socket.h"
 #include "lan_bridge/ports/vnet_sender.h"
 
@@ -45,18 +47,23 @@ class CapturePort : public LinkPort {
   PortState state() override;
   void share_output(bool is_shared) override {
     is_output_shared_ = is_shared;
-    set_send_buffer(is_shared ? send_buffer_.shared : send_buffer_.alone);
+    set_send_buffer(is_shared ? options_.send_buffer.shared : options_.send_buffer.alone);
   }
   bool needs_privilege_to_share() const override {
-    return !may_set_send_buffer(send_buffer_.alone);
+    return !may_set_send_buffer(options_.send_buffer.alone);
   }
+  bool can_return() const override { return true; }
+  base::Result<Descriptors> return_by(base::UniqueFd socket) override;
 
  protected:
-  CapturePort(std::string name, std::unique_ptr<NetlinkLink> link,
-              std::vector<FabricEndpoint> exclude, const SendBuffer& send_buffer, QueueRole role)
-      : LinkPort(std::move(name), std::move(link), role),
-        exclude_(std::move(exclude)),
-        send_buffer_(send_buffer) {}
+  struct CaptureOptions {
+    std::vector<FabricEndpoint> exclude;
+    SendBuffer send_buffer;
+    bool promiscuous;
+  };
+  CapturePort(std::string name, std::unique_ptr<NetlinkLink> link, CaptureOptions options,
+              QueueRole role)
+      : LinkPort(std::move(name), std::move(link), role), options_(std::move(options)) {}
 
   // Opens `queues` ports by open(role), or fewer, which is logged, if the kernel refuses one. One
   // queue joins no group. REQUIRES queues > 0; an observer accepts no frame until it has joined.
@@ -69,16 +76,16 @@ class CapturePort : public LinkPort {
       return std::unique_ptr<CapturePort>(std::move(*port));
     });
   }
-  bool is_in_group() const { return is_in_group_; }
-  // The capture socket is another one, which was opened with this filter.
-  // Whoever passes it is in a group if this port shall be.
-  base::Status continue_with_socket(const ReceiveFilter& had);
-  // Before the first continue_with_socket() of a port that has begun without an interface: what it
-  // is to have then.
-  void expect(bool is_in_group, const ReceiveFilter& filter) {
+  // Of a port that begins without an interface: what it has from return_by() on.
+  void expect(bool is_in_group) {
     is_in_group_ = is_in_group;
-    memberships_ = Memberships(filter);
+    memberships_ = Memberships({.promiscuous = options_.promiscuous});
   }
+  // From now on this packet socket captures and sends.
+  base::Status begin_socket(base::UniqueFd socket, bool may_have_long_header = true);
+  base::Status attach_to_socket(std::vector<sock_filter> program);
+  // A socket is about to take the place of what the port has had so far: adds that to `former`.
+  virtual void give_up(Descriptors& former) { former.push_back(std::move(socket_)); }
 
   base::Status filter_fabric();
   // Logs that the system gave a socket a smaller buffer than requested; of several queues, queue 0
@@ -89,6 +96,8 @@ class CapturePort : public LinkPort {
   std::size_t send_batch(std::span<const base::Bytes> frames) override;
   bool send_one(base::Bytes frame) override;
 
+  base::UniqueFd socket_;  // captures and sends, if there is a receiver
+  std::optional<PacketReceiver> receiver_;
   std::optional<VnetSender> sender_;
 
  private:
@@ -105,8 +114,7 @@ class CapturePort : public LinkPort {
   // Of the socket behind write_fd().
   void set_send_buffer(std::size_t bytes);
 
-  std::vector<FabricEndpoint> exclude_;
-  SendBuffer send_buffer_;
+  CaptureOptions options_;
   Memberships memberships_;
   mutable std::uint64_t kernel_drops_ = 0;
   bool is_output_shared_ = false;

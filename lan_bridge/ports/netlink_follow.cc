@@ -108,7 +108,8 @@ void NetlinkLink::read_events() {
       if (namespace_of(message) != namespace_id_) continue;
       on_events(buffer_.data(), static_cast<std::size_t>(n));
     } else if (n > 0 || (n < 0 && errno == ENOBUFS)) {
-      query_state();  // events were lost
+      if (!is_gone_) query_state();  // events were lost
+      if (is_gone_) look_for_name();
     } else if (n == 0 || errno != EINTR) {
       return;
     }

@@ -211,9 +211,7 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string
   (*link)->info_.name = name;
   (*link)->is_gone_ = true;
   // It may have come after the caller looked, and before there was a socket for events.
-  const auto there = find(name);
-  if (!there) return there.error();
-  (*link)->is_back_ = there->has_value() && (*there)->state.admin_up;
+  (*link)->look_for_name();
   return link;
 }
 
@@ -267,8 +265,7 @@ void NetlinkLink::on_events(const char* data, std::size_t bytes) {
     const auto info = parse_link(message);
     if (!info) return MNL_CB_OK;
     if (self.is_gone_) {
-      const bool is_news = message->nlmsg_type == RTM_NEWLINK && info->name == self.info_.name;
-      if (is_news) self.is_back_ = info->state.admin_up;
+      self.on_event_of_another(*info, message->nlmsg_type == RTM_DELLINK);
       return MNL_CB_OK;
     }
     if (info->index != self.info_.index) return MNL_CB_OK;
@@ -280,6 +277,22 @@ void NetlinkLink::on_events(const char* data, std::size_t bytes) {
     return MNL_CB_OK;
   };
   mnl_cb_run(data, bytes, 0, 0, on_event, this);
+}
+
+// The interface is gone: is there one of its name?
+void NetlinkLink::on_event_of_another(const LinkInfo& info, bool is_deleted) {
+  if (!is_deleted && info.name == info_.name) {
+    is_back_ = info.state.admin_up;
+    back_index_ = info.index;
+  } else if (info.index == back_index_) {  // deleted, or renamed
+    is_back_ = false;
+  }
+}
+
+void NetlinkLink::look_for_name() {
+  const auto found = find(requests_.get(), info_.name, std::nullopt);
+  is_back_ = found && *found && (*found)->state.admin_up;
+  if (is_back_) back_index_ = (*found)->index;
 }
 
 void NetlinkLink::query_state() {

@@ -109,6 +109,8 @@ class NetlinkLink {
                       const char* what);
   void read_events();
   void query_state();
+  void on_event_of_another(const LinkInfo& info, bool is_deleted);
+  void look_for_name();
   std::optional<std::uint32_t> query_promiscuity();
   void update(const LinkInfo& info);
   base::Error not_here(const char* what) const;
@@ -123,6 +125,7 @@ class NetlinkLink {
   bool listens_everywhere_ = false;
   bool is_gone_ = false;
   bool is_back_ = false;
+  unsigned back_index_ = 0;  // of the interface that is_back_ was about last
   std::vector<char> buffer_;
 };
 

@@ -1,12 +1,12 @@
-// A LAN NIC through AF_PACKET with the vnet header: super-frames and partial checksums cross whole.
-// Each frame is received straight into registered memory; a VLAN tag that the kernel took out of
-// band is put back into the frame. Outgoing frames of the NIC are never captured, nor are the
-// unit's own fabric datagrams.
+// A LAN NIC through AF_PACKET with the vnet header: super-frames and partial checksums cross whole
+// (packet_receiver.h). Outgoing frames of the NIC are never captured, nor are the unit's own fabric
+// datagrams.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -16,6 +16,7 @@ namespace splitnic::lan {
 
 struct PacketOptions {
   std::string interface;
+  std::string name = {};    // of the port; "": that of packet:
   bool promiscuous = true;  // the hosts have their own MACs
   std::uint32_t mtu = 0;    // of the interface; 0: as it is
   std::vector<FabricEndpoint> exclude = {};
@@ -38,33 +39,22 @@ class PacketPort final : public CapturePort {
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   std::size_t write(std::span<const base::Bytes> frames) override;
-  int fd() const override { return fd_.get(); }
-  bool can_return() const override { return true; }
-  base::Status return_by(base::UniqueFd socket) override;
+  int fd() const override { return socket_.get(); }
 
  private:
-  PacketPort(const PacketOptions& options, base::UniqueFd fd, std::unique_ptr<NetlinkLink> link,
-             QueueRole role)
-      : CapturePort("packet:" + options.interface, std::move(link), options.exclude,
-                    options.send_buffer, role),
-        fd_(std::move(fd)),
-        options_(options) {}
+  PacketPort(const PacketOptions& options, std::unique_ptr<NetlinkLink> link, QueueRole role)
+      : CapturePort(options.name.empty() ? "packet:" + options.interface : options.name,
+                    std::move(link), {options.exclude, options.send_buffer, options.promiscuous},
+                    role) {}
   static base::Result<std::unique_ptr<PacketPort>> open_as(const PacketOptions& options,
                                                            QueueRole role);
   static base::Result<std::unique_ptr<PacketPort>> expect_as(const PacketOptions& options,
                                                              QueueRole role);
-  // Before the interface was ever there: the descriptor is no socket yet.
-  bool has_begun() const { return sender_.has_value(); }
-  base::Status configure();
-  base::Status request_header();
-  void set_receive_buffer();
-  base::Status attach_filter(std::vector<sock_filter> program) override;
-  int capture_fd() const override { return fd_.get(); }
-  ssize_t receive(base::MutableBytes room, base::MutableBytes& frame);
-
-  base::UniqueFd fd_;
-  PacketOptions options_;
-  VnetForm form_;
+  base::Status configure(base::UniqueFd socket, const PacketOptions& options);
+  base::Status attach_filter(std::vector<sock_filter> program) override {
+    return attach_to_socket(std::move(program));
+  }
+  int capture_fd() const override { return socket_.get(); }
 };
 
 }  // namespace splitnic::lan

@@ -1,5 +1,6 @@
 #include "lan_bridge/ports/pcap_port.h"
 
+#include <fcntl.h>
 #include <pcap/pcap.h>
 
 #include <cerrno>
@@ -35,7 +36,8 @@ PcapPort::PcapPort(const PcapOptions& options, Handle handle, std::unique_ptr<Ne
                    QueueRole role)
     : CapturePort("pcap:" + options.interface +
                       (options.injection == Injection::kPcap ? ",inject=pcap" : ""),
-                  std::move(link), options.exclude, options.send_buffer, role),
+                  std::move(link), {options.exclude, options.send_buffer, options.promiscuous},
+                  role),
       handle_(std::move(handle)) {}
 
 void PcapPort::Closer::operator()(pcap* handle) const { pcap_close(handle); }
@@ -115,7 +117,16 @@ base::Status PcapPort::open_sender() {
   return {};
 }
 
+void PcapPort::give_up(Descriptors& former) {
+  if (receiver_) return CapturePort::give_up(former);
+  former.emplace_back(::fcntl(pcap_fileno(handle_.get()), F_DUPFD_CLOEXEC, 0));
+  handle_.reset();
+  former.push_back(std::move(send_socket_));
+  offloads_sent_ = kOffloadsAll;
+}
+
 base::Status PcapPort::attach_filter(std::vector<sock_filter> program) {
+  if (receiver_) return attach_to_socket(std::move(program));
   std::vector<bpf_insn> code;
   code.reserve(program.size());
   for (const sock_filter& step : program) code.push_back({step.code, step.jt, step.jf, step.k});
@@ -126,7 +137,7 @@ base::Status PcapPort::attach_filter(std::vector<sock_filter> program) {
   return {};
 }
 
-int PcapPort::capture_fd() const { return pcap_fileno(handle_.get()); }
+int PcapPort::capture_fd() const { return receiver_ ? socket_.get() : pcap_fileno(handle_.get()); }
 
 void PcapPort::discard_captured() {
   pcap_pkthdr* header = nullptr;
@@ -135,9 +146,12 @@ void PcapPort::discard_captured() {
   }
 }
 
-int PcapPort::fd() const { return pcap_get_selectable_fd(handle_.get()); }
+int PcapPort::fd() const {
+  return receiver_ ? socket_.get() : pcap_get_selectable_fd(handle_.get());
+}
 
 ReadBatch PcapPort::read(FrameRing& ring, std::span<base::Bytes> out) {
+  if (receiver_) return receiver_->read(ring, out);
   ReadSink sink{ring, out};
   if (!splitter_.resume(sink)) return {sink.frames, true};
   const std::uint32_t mtu = link_->last_state().mtu;

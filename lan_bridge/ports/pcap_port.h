@@ -7,6 +7,9 @@
 // second packet socket, which captures nothing: super-frames leave whole (vnet_sender.h). By
 // choice, or where there is no such socket, libpcap sends each frame itself, and super-frames are
 // segmented and checksums finished in software before.
+//
+// libpcap opens its socket itself, so a NIC that was deleted and is back is read and written as by
+// packet: from then on.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +45,7 @@ class PcapPort final : public CapturePort {
 
   ReadBatch read(FrameRing& ring, std::span<base::Bytes> out) override;
   int fd() const override;
-  int write_fd() const override { return sender_ ? send_socket_.get() : fd(); }
+  int write_fd() const override { return send_socket_.valid() ? send_socket_.get() : fd(); }
 
  private:
   struct Closer {
@@ -60,11 +63,12 @@ class PcapPort final : public CapturePort {
   base::Status attach_filter(std::vector<sock_filter> program) override;
   int capture_fd() const override;
   void discard_captured() override;
+  void give_up(Descriptors& former) override;
   bool send_one(base::Bytes frame) override;
   bool inject(base::Bytes frame);
 
-  Handle handle_;
-  base::UniqueFd send_socket_;  // of sender_
+  Handle handle_;               // null: the NIC has come back
+  base::UniqueFd send_socket_;  // of sender_, beside libpcap
 };
 
 }  // namespace splitnic::lan

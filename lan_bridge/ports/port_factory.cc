@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "base/log.h"
-#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/file_port.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/pcap_port.h"
@@ -78,16 +77,9 @@ base::Result<Queues> open_queues(const PortSpec& spec, const PortOptions& option
 
 base::Result<Queues> expect_queues(const PortSpec& spec, const PortOptions& options,
                                    std::uint32_t queues) {
-  if (spec.kind == PortSpec::Kind::kPacket) {
-    return PacketPort::expect_queues(packet_options(spec, options), queues);
-  }
-  Queues out;
-  while (out.size() < queues) {
-    auto port = AbsentPort::open(spec.text, spec.interface);
-    if (!port) return port.error();
-    out.push_back(*std::move(port));
-  }
-  return out;
+  PacketOptions packet = packet_options(spec, options);
+  if (spec.kind == PortSpec::Kind::kPcap) packet.name = "pcap:" + spec.interface;
+  return PacketPort::expect_queues(packet, queues);
 }
 
 }  // namespace splitnic::lan

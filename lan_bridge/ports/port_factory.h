@@ -38,8 +38,9 @@ base::Result<std::vector<std::unique_ptr<FramePort>>> open_queues(const PortSpec
                                                                   base::Clock& clock,
                                                                   std::uint32_t queues);
 
-// Returns `queues` queues of an interface that is not there. Those of packet: use it once they get
-// sockets for it (FramePort::return_by()); the others only notice it.
+// Returns `queues` queues of an interface that is not there, and that they use once they get
+// sockets for it (FramePort::return_by()). REQUIRES queues > 0 and an interface of pcap: or
+// packet:.
 base::Result<std::vector<std::unique_ptr<FramePort>>> expect_queues(const PortSpec& spec,
                                                                     const PortOptions& options,
                                                                     std::uint32_t queues);

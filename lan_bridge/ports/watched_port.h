@@ -50,7 +50,7 @@ class WatchedPort final : public FramePort {
   bool is_gone() const override { return below_->is_gone(); }
   bool is_back() const override { return below_->is_back(); }
   bool can_return() const override { return below_->can_return(); }
-  base::Status return_by(base::UniqueFd socket) override {
+  base::Result<Descriptors> return_by(base::UniqueFd socket) override {
     return below_->return_by(std::move(socket));
   }
   bool is_elsewhere() const override { return below_->is_elsewhere(); }

@@ -59,18 +59,20 @@ check_without_ipv6() {
   ping_all "$ns_host" 10.77.0.2 20
 }
 
-# Without keys nobody attaches by the NIC of the LAN, over either family of that socket.
-check_strangers() {
-  topology_three || fail "the test hosts cannot be made"
+# address_lan: the NIC and the LAN have addresses of both families.
+address_lan() {
   local address
   ip -n "$ns_iou" addr add 10.78.0.2/24 dev lan0 && ip -n "$ns_lan" addr add 10.78.0.1/24 dev lan0
   for address in "$ns_iou fd78::2" "$ns_lan fd78::1"; do
     in_ns "${address% *}" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/lan0/disable_ipv6'
     ip -n "${address% *}" addr add "${address#* }/64" dev lan0 nodad || fail "no IPv6 on the LAN"
   done
-  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --insecure-lab --name unit --control "$work/iou.sock"
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
-  local before=0
+}
+
+# no_stranger_attaches: a host of the LAN gets nothing, over either family.
+no_stranger_attaches() {
+  local address before
+  before=$(counter iou udp.rx.drop.lan)
   for address in 10.78.0.2 fd78::2; do
     in_ns "$ns_lan" ping -q -c 1 -W 2 "$address" >/dev/null || fail "$address does not respond"
     start stranger "$ns_lan" "$bin/splitnic-host" --connect "$address" --tap "file:,$work/stranger.pcap" --insecure-lab \
@@ -80,6 +82,20 @@ check_strangers() {
     stop stranger TERM || fail "the stranger does not stop"
     before=$(counter iou udp.rx.drop.lan)
   done
+}
+
+# Without keys nobody attaches by the NIC of the LAN, over either family of that socket, also when the NIC was unplugged and is another interface.
+check_strangers() {
+  topology_three || fail "the test hosts cannot be made"
+  address_lan
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --insecure-lab --name unit --control "$work/iou.sock"
+  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  no_stranger_attaches
+  ip -n "$ns_iou" link del lan0
+  veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no new LAN"
+  address_lan
+  wait_until 5 grep -q "lan0 is there again" "$work/iou.log" || fail "the NIC that is back is not used"
+  no_stranger_attaches
   plain
   start_host
   wait_until 10 is_up host || fail "a host of the fabric does not attach"

@@ -8,7 +8,9 @@
 #include <sys/socket.h>
 
 #include <thread>
+#include <utility>
 
+#include "control/values.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::iou::nic_opener_test {
@@ -18,9 +20,9 @@ using lan::port_harness::in_namespace;
 using lan::port_harness::run;
 using testing::HasSubstr;
 
-const std::vector<lan::PortSpec> kNics{
-    {.kind = lan::PortSpec::Kind::kPacket, .text = "packet:va", .interface = "va"},
-    {.kind = lan::PortSpec::Kind::kPacket, .text = "packet:vb", .interface = "vb"}};
+const std::vector<lan::PortSpec> kNics{control::parse_lan_port("packet:va").value(),
+                                       control::parse_lan_port("pcap:vb").value(),
+                                       control::parse_lan_port("tap:vt").value()};
 
 std::optional<NicOpener::Opened> wait(NicOpener& opener, base::Time& now) {
   std::optional<NicOpener::Opened> opened;
@@ -45,7 +47,7 @@ void plug_in() {
 
 TEST(NicOpenerTest, B_05_it_opens_a_socket_for_each_queue) {
   in_namespace([] {
-    const auto opener = NicOpener::begin(kNics, {}, false).value();
+    const auto opener = NicOpener::begin(kNics, {}, 2, false).value();
     base::Time now{};
     EXPECT_EQ(opener->deadline(), base::kNever);
     EXPECT_FALSE(opener->step(now));
@@ -53,7 +55,10 @@ TEST(NicOpenerTest, B_05_it_opens_a_socket_for_each_queue) {
     for (const std::size_t nic : {0U, 1U}) {
       opener->request(nic, 2);
       EXPECT_LE(opener->deadline(), now);
+      EXPECT_FALSE(opener->step(now));
+      opener->request(nic, 2);  // the unit repeats it until it has the sockets
       const auto opened = wait(*opener, now);
+      EXPECT_EQ(opener->deadline(), base::kNever);
       ASSERT_TRUE(opened && opened->sockets);
       EXPECT_EQ(opened->nic, nic);
       ASSERT_EQ(opened->sockets->size(), 2U);
@@ -67,7 +72,7 @@ TEST(NicOpenerTest, B_05_it_opens_a_socket_for_each_queue) {
 
 TEST(NicOpenerTest, B_05_what_cannot_be_opened_is_an_error_and_tried_again_a_second_later) {
   in_namespace([] {
-    const auto opener = NicOpener::begin(kNics, {}, false).value();
+    const auto opener = NicOpener::begin(kNics, {}, 2, false).value();
     base::Time now{};
     opener->request(1, 1);
     const base::Time asked = now;
@@ -84,17 +89,19 @@ TEST(NicOpenerTest, B_05_what_cannot_be_opened_is_an_error_and_tried_again_a_sec
   });
 }
 
-// More queues than it passes at once.
+// More queues than the unit has, and a TAP.
 TEST(NicOpenerTest, a_request_that_no_unit_makes_is_refused) {
   in_namespace([] {
-    const auto opener = NicOpener::begin(kNics, {}, false).value();
+    const auto opener = NicOpener::begin(kNics, {}, 2, false).value();
     base::Time now{};
     plug_in();
-    opener->request(0, control::SideProcess::kDescriptorsMax + 1);
-    const auto opened = wait(*opener, now);
-    ASSERT_TRUE(opened && !opened->sockets);
-    EXPECT_EQ(opened->sockets.error().text(), "no such NIC, or too many queues");
-    EXPECT_FALSE(opener->has_ended());
+    for (const auto& [nic, queues] : {std::pair{0, 3}, {2, 1}}) {
+      opener->request(static_cast<std::size_t>(nic), static_cast<std::size_t>(queues));
+      const auto opened = wait(*opener, now);
+      ASSERT_TRUE(opened && !opened->sockets);
+      EXPECT_EQ(opened->sockets.error().text(), "no NIC that it opens, or too many queues");
+      EXPECT_FALSE(opener->has_ended());
+    }
   });
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "lan_bridge/ports/absent_port.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "tests/support/open_lan_port.h"
 #include "tests/support/refuse_call.h"
@@ -178,36 +177,14 @@ TEST(CaptureQueuesTest, B_05_an_interface_that_is_back_is_noticed) {
     EXPECT_TRUE(are_back());
     run("ip link set vb down");
     EXPECT_FALSE(are_back());
-  });
-}
-
-TEST(AbsentPortTest, B_05_it_has_no_link_and_notices_the_interface) {
-  in_namespace([] {
-    const auto port = AbsentPort::open("packet:vb", "vb").value();
-    EXPECT_EQ(port->name(), "packet:vb");
-    EXPECT_TRUE(port->is_gone());
-    EXPECT_FALSE(port->state().link_up);
-    const auto frames = frames_of(flows_of_every_kind(2), 1);
-    const base::Bytes frame = frames.front();
-    EXPECT_EQ(port->write({&frame, 1}), 1U);
-    std::uint64_t dropped = 0;
-    port->visit_counters([&](std::string_view name, std::uint64_t value) {
-      if (name == "tx.drop.absent") dropped = value;
-    });
-    EXPECT_EQ(dropped, 1U);
-    EXPECT_FALSE(port->is_back());
-    run("ip link add va type veth peer name vb && ip link set vb up");
-    EXPECT_FALSE(port->state().link_up) << "it needs another port";
-    EXPECT_TRUE(port->is_back());
-  });
-}
-
-TEST(AbsentPortTest, B_05_an_interface_that_came_before_the_port_is_noticed) {
-  in_namespace([] {
-    run("ip link add va type veth peer name vb");
-    EXPECT_FALSE(AbsentPort::open("packet:vb", "vb").value()->is_back());
     run("ip link set vb up");
-    EXPECT_TRUE(AbsentPort::open("packet:vb", "vb").value()->is_back());
+    EXPECT_TRUE(are_back());
+    run("ip link set vb down && ip link set vb name vd && ip link set vd up");
+    EXPECT_FALSE(are_back()) << "it has another name";
+    run("ip link set vd down && ip link set vd name vb && ip link set vb up");
+    EXPECT_TRUE(are_back());
+    run("ip link del vb");
+    EXPECT_FALSE(are_back());
   });
 }
 

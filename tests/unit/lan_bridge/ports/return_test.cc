@@ -1,7 +1,9 @@
-// An interface that was deleted, or that was not there, and is back: packet: uses it through the
-// sockets that another process has opened. Here the test is that process.
+// An interface that was deleted, or that was not there, and is back: packet: and pcap: use it
+// through the packet sockets that another process has opened. Here the test is that process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/port_factory.h"
@@ -16,12 +18,17 @@ using namespace port_harness;
 using namespace queue_harness;
 
 base::SystemClock system_clock;
-const PortSpec kSpec{.kind = PortSpec::Kind::kPacket, .text = "packet:vb", .interface = "vb"};
 
-Ports open_ports(const PortOptions& options, std::uint32_t queues) {
-  auto ports = open_queues(kSpec, options, system_clock, queues);
+Ports open_ports(const std::string& spec, const PortOptions& options, std::uint32_t queues) {
+  auto ports = support::open_lan_queues(spec, options, system_clock, queues);
   EXPECT_TRUE(ports) << ports.error().text();
   return std::move(*ports);
+}
+void on_every_kind(const std::function<void(const std::string& spec)>& body) {
+  for (const std::string spec : {"packet:vb", "pcap:vb", "pcap:vb,inject=pcap"}) {
+    SCOPED_TRACE(spec);
+    on_veth([&] { body(spec); });
+  }
 }
 
 void plug_in() {
@@ -30,7 +37,7 @@ void plug_in() {
 
 std::vector<base::UniqueFd> sockets_of(const PortOptions& options, std::uint32_t queues) {
   std::vector<base::UniqueFd> out;
-  for (const auto& port : open_ports(options, queues)) {
+  for (const auto& port : open_ports("packet:vb", options, queues)) {
     out.emplace_back(::fcntl(port->fd(), F_DUPFD_CLOEXEC, 0));
   }
   return out;
@@ -39,11 +46,11 @@ std::vector<base::UniqueFd> sockets_of(const PortOptions& options, std::uint32_t
 void bring_back(const Ports& ports, const PortOptions& options) {
   auto sockets = sockets_of(options, static_cast<std::uint32_t>(ports.size()));
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const int before = ports[i]->fd();
     ASSERT_TRUE(ports[i]->can_return());
     const auto back = ports[i]->return_by(std::move(sockets[i]));
     ASSERT_TRUE(back) << back.error().text();
-    EXPECT_EQ(ports[i]->fd(), before);
+    EXPECT_GE(ports[i]->fd(), 0);
+    EXPECT_EQ(ports[i]->write_fd(), ports[i]->fd());
     EXPECT_FALSE(ports[i]->is_gone());
     EXPECT_TRUE(ports[i]->state().admin_up);
   }
@@ -70,8 +77,8 @@ void expect_traffic(const Ports& ports) {
 }
 
 TEST(ReturnTest, B_05_an_interface_that_is_back_is_used_by_all_queues) {
-  on_veth([] {
-    const Ports ports = open_ports({}, 2);
+  on_every_kind([](const std::string& spec) {
+    const Ports ports = open_ports(spec, {}, 2);
     expect_traffic(ports);
     for (int round = 0; round < 3; ++round) {
       run("ip link del vb");
@@ -88,7 +95,8 @@ TEST(ReturnTest, B_05_an_interface_that_is_back_is_used_by_all_queues) {
 
 TEST(ReturnTest, B_05_a_port_may_begin_before_its_interface) {
   in_namespace([] {
-    const Ports ports = expect_queues(kSpec, {}, 2).value();
+    const Ports ports = expect_queues(control::parse_lan_port("pcap:vb").value(), {}, 2).value();
+    EXPECT_EQ(ports[0]->name(), "pcap:vb");
     for (const auto& port : ports) {
       EXPECT_TRUE(port->is_gone());
       EXPECT_FALSE(port->state().link_up);
@@ -111,8 +119,8 @@ TEST(ReturnTest, B_05_a_port_may_begin_before_its_interface) {
 // The datagrams of the fabric, the filter of an owner and the offloads.
 TEST(ReturnTest, B_05_what_was_set_before_is_in_force_again) {
   const PortOptions options{.exclude = {{7471}}, .promiscuous = false};
-  on_veth([&options] {
-    const Ports ports = open_ports(options, 1);
+  on_every_kind([&options](const std::string& spec) {
+    const Ports ports = open_ports(spec, options, 1);
     const MacAddress group{0x33, 0x33, 0, 0, 0, 7};
     ASSERT_TRUE(ports[0]->set_receive_filter({.multicast = {group}}));
     ASSERT_TRUE(ports[0]->set_offloads(kOffloadVnet));
@@ -135,8 +143,8 @@ TEST(ReturnTest, B_05_what_was_set_before_is_in_force_again) {
 }
 
 TEST(ReturnTest, B_05_what_is_no_socket_of_the_interface_is_refused_and_the_port_stays_gone) {
-  on_veth([] {
-    const Ports ports = open_ports({}, 1);
+  on_every_kind([](const std::string& spec) {
+    const Ports ports = open_ports(spec, {}, 1);
     run("ip link del vb");
     ports[0]->state();
     const auto refuses = [&](base::UniqueFd fd) {
@@ -160,8 +168,8 @@ TEST(ReturnTest, B_05_what_is_no_socket_of_the_interface_is_refused_and_the_port
 }
 
 TEST(ReturnTest, a_port_of_another_kind_takes_no_socket) {
-  on_veth([] {
-    const auto port = support::open_lan_port("pcap:vb", {}, system_clock).value();
+  in_namespace([] {
+    const auto port = support::open_lan_port("tap:vt", {}, system_clock).value();
     EXPECT_FALSE(port->can_return());
     EXPECT_FALSE(port->return_by(base::UniqueFd()));
   });
