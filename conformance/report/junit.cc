@@ -1,6 +1,8 @@
 // The format that continuous integration reads: a test suite per group, a test case per case. A
-// case that the target rejected counts as skipped, as one that was not run.
+// case that the target rejected is a failure there, as the exit status of the run is.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "conformance/report/report.h"
 
@@ -11,9 +13,11 @@ double seconds_of(base::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+bool is_bad(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::kRejected; }
+
 std::string body_of(const CaseResult& result) {
   if (result.verdict == Verdict::kPass) return {};
-  if (is_failure(result.verdict)) {
+  if (is_bad(result.verdict)) {
     return fmt::format("<failure type=\"{}\" message=\"expected: {}\">received: {}</failure>",
                        name(result.verdict), escaped(result.expected), escaped(result.received));
   }
@@ -28,8 +32,9 @@ std::string body_of(const CaseResult& result) {
 }  // namespace
 
 std::string junit_of(const Report& report) {
-  const std::size_t failed = report.count(Verdict::kFail) + report.count(Verdict::kWedged);
-  const std::size_t skipped = report.count(Verdict::kSkip) + report.count(Verdict::kRejected);
+  const auto failed = std::ranges::count_if(
+      report.results, [](const CaseResult& one) { return is_bad(one.verdict); });
+  const std::size_t skipped = report.count(Verdict::kSkip);
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format(
       "<testsuite name=\"splitnic conform\" hostname=\"{}\" tests=\"{}\" failures=\"{}\" "

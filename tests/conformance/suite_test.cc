@@ -81,6 +81,24 @@ TEST(ConformanceSuite, the_same_seed_sends_the_same_bytes) {
   expect_same_bytes(first, second);
 }
 
+// What a case draws of its random numbers, here a fence, follows from the seed.
+TEST(ConformanceSuite, another_seed_sends_other_bytes) {
+  const auto fence = [](std::uint64_t seed) {
+    UnitTarget target({});
+    const auto lines = target.lines();
+    Suite suite(lines, {.timeout = 1s, .seed = seed});
+    const Report report = run_cases(suite, select(cases(), {"cm.format"}, {}));
+    std::vector<std::vector<std::byte>> sent;
+    for (const auto& one : report.results.at(0).transcript.all()) {
+      sent.emplace_back(one.bytes.begin(), one.bytes.end());
+    }
+    return sent;
+  };
+  const auto one = fence(1);
+  EXPECT_EQ(one, fence(1));
+  EXPECT_NE(one, fence(2));
+}
+
 TEST(ConformanceSuite, a_silent_target_fails_every_case_and_the_rest_is_skipped) {
   UnitTarget target({});
   target.hang();

@@ -54,7 +54,7 @@ class ExpectedVerdicts(unittest.TestCase):
         self.assertIn("list, line 1: not CASE", self.compare("link.hello SKIP\n").stderr)
 
     def test_the_lists(self):
-        for name in ("minihost_expected.txt", "programs_expected.txt"):
+        for name in ("minihost_expected.txt", "minihost_full_expected.txt", "programs_expected.txt"):
             self.assertGreater(len(list(expected_verdicts.read(FOLDER / name))), 1)
 
 
