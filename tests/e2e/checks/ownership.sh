@@ -58,6 +58,33 @@ check_owner() {
 }
 lan_receives_no_more() { ! lan_receives "$1"; }
 
+# Another card takes the place of the owner's: it gets the address and the lists, and keeps no address of the card before.
+check_owner_of_another() {
+  iou_options=(--exclusive --lan-mac follow)
+  topology_three || fail "the test hosts cannot be made"
+  start_iou
+  start_host
+  nic_up
+  within "the card has the address of nic0" 3000 lan_nic_has "$(mac_of "$ns_host" nic0)"
+  in_ns "$ns_host" bridge fdb add 02:00:00:00:00:55 dev nic0 self || fail "no list at nic0"
+  within "the list reaches the card" 3000 lan_receives 02:00:00:00:00:55
+  ip -n "$ns_iou" link del lan0
+  within "no carrier" 3000 carrier_is "$ns_host" nic0 0
+  local own
+  veth_between "$ns_iou" other0 "$ns_lan" lan0 && silence_interface "$ns_iou" other0 || fail "no other card"
+  own=$(mac_of "$ns_iou" other0)
+  ip -n "$ns_iou" link set other0 down && ip -n "$ns_iou" link set other0 name lan0 && ip -n "$ns_iou" link set lan0 up || fail "no other lan0"
+  ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
+  within "the other card has the address of nic0" 5000 lan_nic_has "$(mac_of "$ns_host" nic0)"
+  within "and the list" 3000 lan_receives 02:00:00:00:00:55
+  in_ns "$ns_host" bridge fdb del 02:00:00:00:00:55 dev nic0 self
+  within "which follows" 3000 lan_receives_no_more 02:00:00:00:00:55
+  lan_promiscuity_is 0 || fail "the card is promiscuous: $(ip -n "$ns_iou" -d link show lan0)"
+  within "the LAN through it" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2
+  stop iou TERM || fail "the unit did not stop"
+  equal "the address of the other card" "$(mac_of "$ns_iou" lan0)" "$own"
+}
+
 # One machine with nic0 of one unit and nic1 of another, at the same time.
 check_two_units() {
   topology_three || fail "the test hosts cannot be made"
