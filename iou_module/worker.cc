@@ -146,7 +146,6 @@ base::Status IouWorker::listen_at(const control::Endpoint& endpoint) {
                                                     .clock = &clock_});
   if (!carrier) return carrier.error();
   if (carrier->shm != nullptr) admission_.add(*carrier->shm);
-  if (carrier->udp != nullptr) listeners_.push_back(carrier->udp);
   const auto added = carriers_.add(*std::move(carrier), endpoint.text());
   if (!added) return added.error();
   fabric::Underlay* underlay = *added;
@@ -224,9 +223,7 @@ base::Status IouWorker::report_back(const lan::FramePort& nic) {
 
 // An interface that came after the start has an index that was not known then. [L-11]
 void IouWorker::leave_out_lan_interfaces() {
-  for (fabric::UdpUnderlay* const each : listeners_) {
-    each->set_without_interfaces(lan_interfaces(options_));
-  }
+  carriers_.set_without_interfaces(lan_interfaces(options_));
 }
 
 // Each queue has its own socket of the NIC. If one cannot use its own, all are opened once more.

@@ -114,7 +114,6 @@ class IouWorker final : public control::Worker {
   control::FollowerUpdates updates_;
   std::size_t listening_ = 0;  // how many of options_.listen, from the first, are open
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;
-  std::vector<fabric::UdpUnderlay*> listeners_;
   std::vector<std::unique_ptr<lan::WatchedPort>> lans_;
   std::unique_ptr<Iou> unit_;
   enum class Gone : std::uint8_t { kNo, kReported, kRefusalReported, kBackReported };

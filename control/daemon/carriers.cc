@@ -80,6 +80,13 @@ base::Result<fabric::Underlay*> Carriers::add(Carrier carrier, const std::string
   return captures_.back().get();
 }
 
+void Carriers::set_without_interfaces(const std::vector<std::uint32_t>& indices) {
+  for (const Carrier& each : carriers_) {
+    const bool listens = each.peer == fabric::PeerAddress{};
+    if (each.udp != nullptr && listens) each.udp->set_without_interfaces(indices);
+  }
+}
+
 base::Status Carriers::move(std::size_t carrier, const Endpoint& to) {
   const auto address = fabric::UdpUnderlay::resolve(to.udp_text());
   if (!address) return address.error();

@@ -60,6 +60,8 @@ class Carriers {
   // The other end of this carrier is at another address from now on. An error has changed nothing.
   // REQUIRES a carrier of connect_carrier() over UDP, and an address in place of a name.
   base::Status move(std::size_t carrier, const Endpoint& to);
+  // From now on those that listen take no datagrams of these interfaces, as in CarrierConfig.
+  void set_without_interfaces(const std::vector<std::uint32_t>& indices);
   // Descriptors that the data thread waits on.
   const std::vector<Carrier>& all() const { return carriers_; }
   void visit_counters(const base::CounterVisitor& visitor) const;

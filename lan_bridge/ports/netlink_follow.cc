@@ -1,5 +1,5 @@
-// A NetlinkLink whose interface was moved to another network namespace: queries carry the number of
-// that namespace, and events carry the number of theirs.
+// A NetlinkLink whose interface has left: it is in another network namespace, where queries carry the
+// number of that namespace and events the number of theirs, or it was deleted and may come back.
 #include <libmnl/libmnl.h>
 #include <linux/net_namespace.h>
 #include <linux/netlink.h>
@@ -88,6 +88,44 @@ base::Status NetlinkLink::follow(const base::UniqueFd& network_namespace, const 
   is_gone_ = is_back_ = false;
   update(**found);
   return {};
+}
+
+base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string& name) {
+  auto link = open_sockets();
+  if (!link) return link.error();
+  (*link)->info_.name = name;
+  (*link)->is_gone_ = true;
+  // It may have come after the caller looked, and before there was a socket for events.
+  (*link)->look_for_name();
+  return link;
+}
+
+base::Status NetlinkLink::return_as(unsigned index) {
+  read_events();
+  const auto found = find(requests_.get(), info_.name, std::nullopt);
+  if (!found) return found.error();
+  if (!*found || (*found)->index != index) {
+    return base::Error(info_.name + ": it has gone once more", ENODEV);
+  }
+  is_gone_ = is_back_ = false;
+  update(**found);
+  return {};
+}
+
+// The interface is gone: is there one of its name?
+void NetlinkLink::on_event_of_another(const LinkInfo& info, bool is_deleted) {
+  if (!is_deleted && info.name == info_.name) {
+    is_back_ = info.state.admin_up;
+    back_index_ = info.index;
+  } else if (info.index == back_index_) {  // deleted, or renamed
+    is_back_ = false;
+  }
+}
+
+void NetlinkLink::look_for_name() {
+  const auto found = find(requests_.get(), info_.name, std::nullopt);
+  is_back_ = found && *found && (*found)->state.admin_up;
+  if (is_back_) back_index_ = (*found)->index;
 }
 
 void NetlinkLink::read_events() {

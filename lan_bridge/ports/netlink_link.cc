@@ -205,28 +205,6 @@ base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open(const std::string& 
   return link;
 }
 
-base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::expect(const std::string& name) {
-  auto link = open_sockets();
-  if (!link) return link.error();
-  (*link)->info_.name = name;
-  (*link)->is_gone_ = true;
-  // It may have come after the caller looked, and before there was a socket for events.
-  (*link)->look_for_name();
-  return link;
-}
-
-base::Status NetlinkLink::return_as(unsigned index) {
-  read_events();
-  const auto found = find(requests_.get(), info_.name, std::nullopt);
-  if (!found) return found.error();
-  if (!*found || (*found)->index != index) {
-    return base::Error(info_.name + ": it has gone once more", ENODEV);
-  }
-  is_gone_ = is_back_ = false;
-  update(**found);
-  return {};
-}
-
 base::Result<std::unique_ptr<NetlinkLink>> NetlinkLink::open_sockets() {
   std::unique_ptr<NetlinkLink> link(new NetlinkLink);
   auto events = open_socket(RTMGRP_LINK);  // before the first query, so that no event is missed
@@ -277,22 +255,6 @@ void NetlinkLink::on_events(const char* data, std::size_t bytes) {
     return MNL_CB_OK;
   };
   mnl_cb_run(data, bytes, 0, 0, on_event, this);
-}
-
-// The interface is gone: is there one of its name?
-void NetlinkLink::on_event_of_another(const LinkInfo& info, bool is_deleted) {
-  if (!is_deleted && info.name == info_.name) {
-    is_back_ = info.state.admin_up;
-    back_index_ = info.index;
-  } else if (info.index == back_index_) {  // deleted, or renamed
-    is_back_ = false;
-  }
-}
-
-void NetlinkLink::look_for_name() {
-  const auto found = find(requests_.get(), info_.name, std::nullopt);
-  is_back_ = found && *found && (*found)->state.admin_up;
-  if (is_back_) back_index_ = (*found)->index;
 }
 
 void NetlinkLink::query_state() {

@@ -68,7 +68,7 @@ class PcapPort final : public CapturePort {
   bool inject(base::Bytes frame);
 
   Handle handle_;               // null: the NIC has come back
-  base::UniqueFd send_socket_;  // of sender_, beside libpcap
+  base::UniqueFd send_socket_;  // of sender_, while there is a handle
 };
 
 }  // namespace splitnic::lan

@@ -81,7 +81,7 @@ TEST(ConformanceSuite, the_same_seed_sends_the_same_bytes) {
   expect_same_bytes(first, second);
 }
 
-// What a case draws of its random numbers, here a fence, follows from the seed.
+// The random numbers of a case follow from the seed.
 TEST(ConformanceSuite, another_seed_sends_other_bytes) {
   const auto fence = [](std::uint64_t seed) {
     UnitTarget target({});
