@@ -293,6 +293,9 @@ void add_dropped_replies(UnitGroup& group) {
                     reply_bytes_at(0, {3}));
   add_dropped_reply(group, "reply_unknown_kind", "P-MGMT-3", "a kind that is not known",
                     reply_bytes_at(1, {0x40}));
+  add_dropped_reply(group, "reply_resolve", "P-CM-17", "the kind RESOLVE", reply_bytes_at(1, {5}));
+  add_dropped_reply(group, "reply_resolved", "P-CM-17", "the kind RESOLVED",
+                    reply_bytes_at(1, {10}));
   add_dropped_reply(group, "reply_odd_mcp", "P-MGMT-3", "an MCP that is no multiple of 4",
                     reply_bytes_at(48 + 19, {2}));
   add_dropped_reply(group, "reply_with_more", "P-MGMT-3", "bytes behind what it counts",

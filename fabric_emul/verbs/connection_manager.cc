@@ -121,7 +121,8 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
   m.partition = *own;
   if (m.kind == MgmtKind::kConnectReq) return on_request(link, m);
   if (m.kind == MgmtKind::kDisc) return on_disc(link, m, *own);
-  if (at == connections_.end() || at->second.link != &link) {
+  const bool is_of_names = m.kind == MgmtKind::kResolve || m.kind == MgmtKind::kResolved;
+  if (is_of_names || at == connections_.end() || at->second.link != &link) {
     return counters_.add(ConnectionCounter::kDropState);
   }
   if (m.kind == MgmtKind::kDiscRep) {

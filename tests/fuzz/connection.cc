@@ -208,6 +208,8 @@ class ConnectionRun {
     if (change == 2) ++m.peer_instance;
     if (change == 3) ++m.eui64.value;
     if (change == 4) ++m.peer_eui64.value;
+    if (change == 5) m.kind = MgmtKind::kResolve;
+    if (change == 6) m.kind = MgmtKind::kResolved;
     std::vector<std::byte> payload(m.bytes());
     emit_mgmt(payload, m);
     if (change >= 224) payload[in_.below(payload.size())] ^= std::byte{in_.u8()};
@@ -222,7 +224,7 @@ class ConnectionRun {
     pair.qpn = Qpn(0x100U + choice);
     pair.start_psn = Psn(in_.u8());
     pair.start_lcn = Lcn(in_.u8());
-    pair.mcp = static_cast<std::uint16_t>(choice < 128 ? 0 : in_.u8() * 4);
+    pair.mcp = static_cast<std::uint16_t>(choice < 128 ? 1024 : in_.u8() * 4);
     pair.receive_credits = 4;
     pair.max_dest_rd_atomic = in_.u8();
     return pair;

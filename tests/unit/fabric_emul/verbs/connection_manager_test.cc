@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/adapter_pair.h"
+#include "tests/support/cell_maker.h"
 
 namespace splitnic::fabric::testing::connection_manager_test {
 
@@ -238,6 +239,45 @@ TEST(ConnectionManagerTest, F_48_cells_for_another_instance_are_dropped) {
   two.pair.run_for(10ms);
   EXPECT_EQ(two.a.requests, 1);
   EXPECT_EQ(two.left(), 0U);
+}
+
+// A reply to a question for a switch, with the transaction of a request: with pairs as CONNECT_REP
+// has them, and without.
+TEST(ConnectionManagerTest, X_46_resolved_is_no_reply) {
+  Two two;
+  two.pair.a().faults.drop_received(
+      [](base::Bytes datagram) { return datagram.size() > kFlitHeaderBytes; });
+  const ConnectionId id = two.b.connect();
+  two.pair.run_for(10ms);
+  const Link& link = two.pair.b().link();
+  Mgmt m;
+  m.transaction = id.value;
+  m.eui64 = link.peer_eui64();
+  m.instance = link.peer_instance();
+  m.peer_eui64 = link.local_eui64();
+  m.peer_instance = link.local_instance();
+  m.pairs[0] = two.pair.b().adapter->describe(two.b.own, 0, 0);
+  m.pairs[0].mcp = 256;
+  for (const MgmtKind kind : {MgmtKind::kResolve, MgmtKind::kResolved}) {
+    for (const std::size_t pairs : {0U, 1U}) {
+      m.kind = kind;
+      m.pair_count = pairs;
+      std::vector<std::byte> payload(m.bytes());
+      emit_mgmt(payload, m);
+      CellHead head;
+      head.header.op = Op::kMgmt;
+      head.header.service = Service::kMgmt;
+      head.header.dlid = link.local_lid();
+      head.header.slid = link.remote_lid();
+      head.header.dqpn = head.header.sqpn = kManagementQpn;
+      two.pair.b().tap.inject(two.pair.address(0), make_cell(head, payload));
+      two.pair.run_for(10ms);
+      EXPECT_EQ(two.b.connected + two.b.rejected, 0);
+      EXPECT_EQ(two.pair.b().adapter->connections().size(), 1U);
+    }
+  }
+  two.pair.a().faults.drop_received({});
+  ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }, 3s));
 }
 
 // The active side's process was taken for dead while another had its place, and is there again.
