@@ -129,6 +129,7 @@ void LanNic::share_output() {
 
 void LanNic::on_return() {
   ownership_.on_return();
+  nic_service_.on_return();
   on_event();
 }
 

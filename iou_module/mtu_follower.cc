@@ -12,6 +12,15 @@ base::Status MtuFollower::request(std::uint32_t mtu, const AttachedHost& host, b
   return now >= not_before_ ? set(now) : base::Status();
 }
 
+void MtuFollower::on_return(base::Time now) {
+  for (const auto& host : hosts_) {
+    if (host->has_ended() || !host->nic().started) continue;
+    wanted_ = std::max(wanted_, host->nic().mtu_wanted);
+  }
+  not_before_ = now;
+  step(now);
+}
+
 bool MtuFollower::step(base::Time now) {
   if (wanted_ == 0 || now < not_before_) return false;
   const std::uint32_t before = lan_.state().mtu;

@@ -1,7 +1,8 @@
 // `--lan-mtu follow`: the MTU of the NIC is the one that a host has requested last, but never less
 // than another host with a started NIC has, and it changes at most once in kInterval, because many
-// NICs reset their link then. A request that comes too early is carried out later. Thread: the data
-// thread of queue 0. [M-7]
+// NICs reset their link then. A request that comes too early is carried out later. A NIC that was
+// away gets the largest MTU that a host with a started NIC has requested. Thread: the data thread
+// of queue 0. [M-7] [B-05]
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,8 @@ class MtuFollower {
 
   // A host requests this MTU. An error: the NIC refused it.
   base::Status request(std::uint32_t mtu, const AttachedHost& host, base::Time now);
+  // The NIC is back, with an MTU of its own.
+  void on_return(base::Time now);
   // Carries out a request that came too early. Returns true if the MTU of the NIC changed.
   bool step(base::Time now);
   base::Time deadline() const { return wanted_ == 0 ? base::kNever : not_before_; }

@@ -52,6 +52,10 @@ class NicService {
   // `is_new`: its rights or its settings are. Otherwise an address that the LAN uses meanwhile
   // stays, and only one that is listed for another host now is lost.
   bool enforce(AttachedHost& host, bool is_new);
+  // The NIC was away.
+  void on_return() {
+    if (policy_.mtu_follows) mtu_.on_return(hosts_.time());
+  }
   // Work that is due by time alone. Returns true if the state of the NIC changed.
   bool step(base::Time now) { return mtu_.step(now); }
   base::Time deadline() const { return mtu_.deadline(); }

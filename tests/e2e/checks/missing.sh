@@ -95,22 +95,28 @@ flap_lan1() {
 check_last_unplugged() {
   topology_three || fail "the test hosts cannot be made"
   export NOTIFY_SOCKET=$work/notify
-  start_iou
+  start_iou --lan-mtu follow
   unset NOTIFY_SOCKET
   start_host
   nic_up
+  ip -n "$ns_host" link set nic0 mtu 1400
+  within "the MTU of nic0 at the NIC" 3000 lan_mtu_is 1400
   within "frames" 3000 reply "$ns_host" 10.77.0.2
   ip -n "$ns_iou" link del lan0
   within "no carrier" 3000 carrier_is "$ns_host" nic0 0
   reply "$ns_host" 10.77.0.2 && fail "a NIC that is gone replies"
   veth_between "$ns_iou" lan0 "$ns_lan" lan0 && silence_interface "$ns_iou" lan0 && ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0 || fail "no new LAN"
   check_used_again lan0 "$ns_host"
+  within "the MTU of nic0 at the NIC that is back" 3000 lan_mtu_is 1400
+  equal "MTU of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1400
   # The offload that the host sets, a bulk of data, and a clean stop.
   make_blob 4
   stream "$ns_host" "$ns_lan" 10.77.0.2 "$work/www/blob"
   stream "$ns_lan" "$ns_host" 10.77.0.1 "$work/www/blob"
   stop iou TERM 2 || fail "the unit did not stop cleanly"
 }
+
+lan_mtu_is() { [ "$(in_ns "$ns_iou" cat /sys/class/net/lan0/mtu)" = "$1" ]; }
 
 # The process that opens NICs has the rights for that, and without it the unit needs another start.
 check_opener() {

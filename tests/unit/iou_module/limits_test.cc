@@ -239,5 +239,31 @@ TEST_F(MtuTest, M_7_the_nic_keeps_what_another_started_host_has) {
   EXPECT_EQ(mtu(), 1400U);
 }
 
+// A card that was replaced; the last change may be as fresh as it likes.
+TEST_F(MtuTest, B_05_a_nic_that_is_back_gets_the_mtu_that_hosts_have_requested) {
+  ASSERT_TRUE(harness.attach(other, mac_number(2)));
+  ASSERT_EQ(set_mtu(host, 8000), 8000U);
+  ASSERT_EQ(set_mtu(other, 4000), 4000U);
+  harness.lan().mutable_state().mtu = 1500;
+  harness.unit->nics()[0]->on_return();
+  EXPECT_EQ(mtu(), 8000U);
+  EXPECT_EQ(harness.unit->hosts().at(0)->nic().mtu, 8000U);
+  EXPECT_EQ(harness.unit->hosts().at(1)->nic().mtu, 4000U);
+
+  ASSERT_EQ(harness.ask(host, CfgCode::kStop).status, CfgStatus::kOk);
+  harness.lan().mutable_state().mtu = 1500;
+  harness.unit->nics()[0]->on_return();
+  EXPECT_EQ(mtu(), 4000U);
+}
+
+TEST_F(MtuTest, B_05_a_nic_that_is_back_keeps_its_mtu_if_no_host_has_requested_one) {
+  const std::uint64_t calls = harness.lan().mtu_calls;
+  harness.lan().mutable_state().mtu = 1500;
+  harness.unit->nics()[0]->on_event();
+  harness.unit->nics()[0]->on_return();
+  EXPECT_EQ(mtu(), 1500U);
+  EXPECT_EQ(harness.lan().mtu_calls, calls);
+}
+
 }  // namespace
 }  // namespace splitnic::iou::harness::limits_test

@@ -76,6 +76,16 @@ void expect_traffic(const Ports& ports) {
   }
 }
 
+// From plugging in to traffic.
+void expect_return(const Ports& ports) {
+  plug_in();
+  for (const auto& port : ports) port->state();
+  for (const auto& port : ports) EXPECT_TRUE(port->is_back());
+  bring_back(ports, {});
+  run("ip -d link show vb | grep -q 'promiscuity 1 '");
+  expect_traffic(ports);
+}
+
 TEST(ReturnTest, B_05_an_interface_that_is_back_is_used_by_all_queues) {
   on_every_kind([](const std::string& spec) {
     const Ports ports = open_ports(spec, {}, 2);
@@ -83,12 +93,7 @@ TEST(ReturnTest, B_05_an_interface_that_is_back_is_used_by_all_queues) {
     for (int round = 0; round < 3; ++round) {
       run("ip link del vb");
       for (const auto& port : ports) EXPECT_FALSE(port->state().link_up);
-      plug_in();
-      for (const auto& port : ports) port->state();
-      for (const auto& port : ports) EXPECT_TRUE(port->is_back());
-      bring_back(ports, {});
-      run("ip -d link show vb | grep -q 'promiscuity 1 '");
-      expect_traffic(ports);
+      expect_return(ports);
     }
   });
 }
@@ -107,12 +112,7 @@ TEST(ReturnTest, B_05_a_port_may_begin_before_its_interface) {
       EXPECT_EQ(counters_of(*port)["tx.drop.down"], 1U);
     }
     EXPECT_EQ(sum(take_of_all(ports, 0)), 0U);
-    plug_in();
-    for (const auto& port : ports) port->state();
-    for (const auto& port : ports) EXPECT_TRUE(port->is_back());
-    bring_back(ports, {});
-    run("ip -d link show vb | grep -q 'promiscuity 1 '");
-    expect_traffic(ports);
+    expect_return(ports);
   });
 }
 
