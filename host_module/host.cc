@@ -91,8 +91,7 @@ void Host::follow(const QueueZero& state) {
     use_unit(state.unit_number, now_);
   }
   if (state.is_configured && connection_ != nullptr && config_.queue >= state.queues) {
-    return renew_connection("the user of the host has it use " + std::to_string(state.queues) +
-                            " queues");
+    return renew_connection("queue 0 uses " + std::to_string(state.queues) + " queues");
   }
   if (!state.is_configured || link_ == nullptr || !link_->up() ||
       follower_.is_unit_of_queue_zero(*link_)) {

@@ -93,9 +93,10 @@ class NicConfig {
   // connection gets them. `is_done`: the I/O unit has replied OK to our user's request; otherwise
   // they are requested when there is a connection.
   void on_vlan(std::uint16_t id, bool is_listed, bool is_done);
-  void on_pvid(std::uint16_t id, bool is_done) { sync_.vlans.set_pvid(id, is_done); }
+  void on_pvid(std::uint16_t id, bool is_done) { sync_.vlans.pvid().set(id, is_done); }
   void on_filter(const UserFilter& filter, bool is_done) {
     sync_.user_filter = filter;
+    sync_.is_unicast_refused = sync_.is_unicast_refusal_known = false;
     if (is_done) sync_.acknowledged.filter = filter_with(filter);
   }
   void on_queues(std::uint32_t queues, bool is_done) { sync_.queues_wanted.set(queues, is_done); }
@@ -142,7 +143,10 @@ class NicConfig {
   const lan::MacAddress& lan_mac() const { return sync_.lan_mac; }  // zero: not known yet
   std::uint32_t offloads_off() const { return sync_.offloads_off; }
   std::vector<std::uint16_t> vlans() const { return sync_.vlans.list(); }
-  std::uint16_t pvid() const { return sync_.vlans.pvid(); }
+  // Those that the I/O unit has refused on this connection.
+  std::vector<std::uint16_t> vlans_refused() const { return sync_.vlans.refused(); }
+  bool is_unicast_refused() const { return sync_.is_unicast_refused; }  // that of user_filter()
+  std::uint16_t pvid() const { return sync_.vlans.pvid().value(); }
   // The settings that the I/O unit has, once configured.
   messaging::NicState settings() const {
     messaging::NicState state = sync_.wanted_state();

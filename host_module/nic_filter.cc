@@ -75,8 +75,9 @@ bool NicSync::is_promiscuous_wanted(bool has_listed) const {
 
 FilterSetting NicSync::filter_to_send(base::Time now) const {
   const bool has_listed = requests_listed(now);
-  return {merged(user_filter, *this, has_listed),
-          is_promiscuous_wanted(has_listed) && now >= filter_at};
+  UserFilter user = user_filter;
+  if (is_unicast_refused) user.unicast.clear();
+  return {merged(user, *this, has_listed), is_promiscuous_wanted(has_listed) && now >= filter_at};
 }
 
 FilterSetting NicSync::filter_permitted(const UserFilter& user) const {
@@ -109,7 +110,8 @@ bool is_filter_due(const NicSync& s, base::Time now) {
   return s.acknowledged.filter.has_value() || !was_refused || !setting.lists.is_default();
 }
 
-// The rights may have changed since the user had the addresses added.
+// The rights may have changed since the user had the addresses added; they are requested again on
+// the next connection.
 SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
   cfg::SetFilterReply got;
   const bool has_reason = got.ParseFromString(reply.data) && got.refusal() != cfg::UNSPECIFIED;
@@ -119,11 +121,13 @@ SyncEffect on_filter(NicSync& s, const CfgReply& reply) {
   const std::string why = refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED);
   if (is_refused && !s.sent_listed.empty()) return on_listed_refused(s, why);
   if (is_refused && !s.sent_filter.lists.unicast.empty()) {
-    s.user_filter.unicast.clear();
+    s.is_unicast_refused = true;
+    if (std::exchange(s.is_unicast_refusal_known, true)) return {};
     return {.warning = "the I/O unit refused the list of addresses: " + why};
   }
   s.acknowledged.filter = s.sent_filter;
   if (s.sent_filter.promiscuous) s.is_promiscuous_refused = false;
+  if (!s.is_unicast_refused) s.is_unicast_refusal_known = false;
   if (!s.sent_listed.empty()) s.refused_listed.reset();
   return {};
 }

@@ -142,10 +142,14 @@ void NicRun::report_known(Host& host) {
       report_.heading = "VLANs of " + program_.interface;
       report_.rows = {{"Listed", list_of(nic.vlans())},
                       {"Access VLAN", nic.pvid() == 0 ? "none" : std::to_string(nic.pvid())}};
+      if (const auto refused = nic.vlans_refused(); !refused.empty()) {
+        report_.rows.emplace_back("Refused", list_of(refused));
+      }
       return;
     case Kind::kFilter:
       report_.heading = "Filter of " + program_.interface;
-      report_.rows = {{"Unicast", list_of(nic.user_filter().unicast)},
+      report_.rows = {{nic.is_unicast_refused() ? "Unicast, refused" : "Unicast",
+                       list_of(nic.user_filter().unicast)},
                       {"Multicast", list_of(nic.user_filter().multicast)},
                       {"Other groups", std::string(nic.user_filter().all_multicast ? "yes" : "no")},
                       {"Unicast of the interface", list_of(nic.listed().unicast)},

@@ -158,15 +158,26 @@ bool is_vlan_add_due(const NicSync& s, base::Time) {
 }
 std::string encode_vlan_add(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 
-// The rights may have changed since the user had it added.
+SyncEffect refusal(bool is_news, const std::string& what, const CfgReply& reply) {
+  if (!is_news) return {};
+  return {.warning = "the I/O unit refused " + what + ": " + std::string(name(reply.status))};
+}
+
+// A setting of the user that the I/O unit refuses is reported once, and requested again on the next
+// connection: the rights may have changed since, and another unit may have others.
+template <class Value>
+SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std::string& what) {
+  if (reply.status != CfgStatus::kOk) return refusal(setting.refuse(), what, reply);
+  setting.acknowledge();
+  return {};
+}
+
 SyncEffect on_vlan_add(NicSync& s, const CfgReply& reply) {
-  if (reply.status == CfgStatus::kOk) {
-    s.vlans.on_added(s.sent_vlan);
-    return {};
+  if (reply.status != CfgStatus::kOk) {
+    return refusal(s.vlans.on_refused(s.sent_vlan), "VLAN " + std::to_string(s.sent_vlan), reply);
   }
-  s.vlans.forget(s.sent_vlan);
-  return {.warning = "the I/O unit refused VLAN " + std::to_string(s.sent_vlan) + ": " +
-                     std::string(name(reply.status))};
+  s.vlans.on_added(s.sent_vlan);
+  return {};
 }
 
 bool is_vlan_del_due(const NicSync& s, base::Time) {
@@ -178,40 +189,23 @@ SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
   return {};
 }
 
-bool is_pvid_due(const NicSync& s, base::Time) { return s.may_set() && s.vlans.is_pvid_due(); }
-std::string encode_pvid(const NicSync& s) { return encode_vlan(s.vlans.pvid()); }
+bool is_pvid_due(const NicSync& s, base::Time) { return s.may_set() && s.vlans.pvid().is_due(); }
+std::string encode_pvid(const NicSync& s) { return encode_vlan(s.vlans.pvid().requested()); }
 SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
-  const std::uint16_t id = s.vlans.pvid();
-  if (reply.status == CfgStatus::kOk) {
-    s.vlans.set_pvid(id, true);
-    return {};
-  }
-  s.vlans.forget_pvid();
-  return {.warning = "the I/O unit refused the access VLAN " + std::to_string(id) + ": " +
-                     std::string(name(reply.status))};
-}
-
-// A setting of the user that the I/O unit refuses is reported once and given up.
-template <class Value>
-SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std::string& what) {
-  if (reply.status == CfgStatus::kOk) {
-    setting.acknowledge();
-    return {};
-  }
-  setting.forget();
-  return {.warning = "the I/O unit refused " + what + ": " + std::string(name(reply.status))};
+  return settle(s.vlans.pvid(), reply,
+                "the access VLAN " + std::to_string(s.vlans.pvid().requested()));
 }
 
 bool are_queues_due(const NicSync& s, base::Time) {
   return s.may_set() && s.queues_wanted.is_due();
 }
-std::string encode_queues(const NicSync& s) { return queues_data(s.queues_wanted.value()); }
+std::string encode_queues(const NicSync& s) { return queues_data(s.queues_wanted.requested()); }
 // The digest has the number that the unit granted.
 SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
   cfg::SetQueuesReply got;
   SyncEffect effect = settle(s.queues_wanted, reply, "the number of queues");
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) && got.queues() > 0) {
-    s.queues_wanted.set(got.queues(), true);
+    s.queues_wanted.acknowledge_as(got.queues());
   }
   return effect;
 }
@@ -219,13 +213,15 @@ SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
 bool is_coalescing_due(const NicSync& s, base::Time) {
   return s.may_set() && s.coalescing.is_due();
 }
-std::string encode_coalescing(const NicSync& s) { return coalescing_data(s.coalescing.value()); }
+std::string encode_coalescing(const NicSync& s) {
+  return coalescing_data(s.coalescing.requested());
+}
 SyncEffect on_coalescing(NicSync& s, const CfgReply& reply) {
   return settle(s.coalescing, reply, "coalescing");
 }
 
 bool is_qos_due(const NicSync& s, base::Time) { return s.may_set() && s.qos.is_due(); }
-std::string encode_qos(const NicSync& s) { return qos_data(s.qos.value()); }
+std::string encode_qos(const NicSync& s) { return qos_data(s.qos.requested()); }
 SyncEffect on_qos(NicSync& s, const CfgReply& reply) {
   return settle(s.qos, reply, "the service levels");
 }
@@ -281,7 +277,7 @@ messaging::NicState NicSync::wanted_state() const {
   state.mtu = wanted.mtu;
   state.offloads = features;
   state.vlans = vlans.list();
-  state.pvid = vlans.pvid();
+  state.pvid = vlans.pvid().value();
   state.queues = queues_wanted.value();
   state.coalescing = coalescing.value();
   state.qos = qos.value();

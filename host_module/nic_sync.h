@@ -64,9 +64,11 @@ struct NicSync {
   std::uint32_t lan_mtu = 0;  // 0: not known yet
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
-  std::string mac_refusal{};            // why, in words
-  bool is_mtu_refused = false;          // the last that was requested
-  bool is_promiscuous_refused = false;  // reported once, whatever connections follow
+  std::string mac_refusal{};              // why, in words
+  bool is_mtu_refused = false;            // the last that was requested
+  bool is_promiscuous_refused = false;    // reported once, whatever connections follow
+  bool is_unicast_refused = false;        // that of user_filter, on this connection
+  bool is_unicast_refusal_known = false;  // since the user has set it, or the unit has taken it
   // Unicast addresses of `listed` that were refused. They are reported once, too.
   std::optional<std::vector<lan::MacAddress>> refused_listed{};
   base::Time init_at{};              // not before: INIT_NIC was refused
@@ -104,6 +106,7 @@ struct NicSync {
     queues_wanted.begin();
     coalescing.begin();
     qos.begin();
+    is_unicast_refused = false;
   }
   // The filter, nic_filter.cc: all that is wanted; what is requested now, without what was refused
   // lately; and, with these lists of the user, what the I/O unit is known to permit.

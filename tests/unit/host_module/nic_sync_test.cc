@@ -189,7 +189,7 @@ TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
   sync.vlans.on_added(10);
   sync.vlans.on_added(20);
   sync.vlans.remove(20);
-  sync.vlans.set_pvid(30, true);
+  sync.vlans.pvid().set(30, true);
   sync.begin();
   init_and_compare();
   std::vector<CfgCode> order;
@@ -207,19 +207,19 @@ TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
   EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
 }
 
-TEST_F(NicSyncTest, S001_25_a_vlan_that_is_refused_is_given_up) {
+TEST_F(NicSyncTest, S001_25_a_vlan_that_is_refused_is_not_set_on_this_connection) {
   sync.vlans.add(10);
-  sync.vlans.set_pvid(30, false);
+  sync.vlans.pvid().set(30, false);
   acknowledge_all();
   sync.vlans.add(11);
   ASSERT_EQ(send(), CfgCode::kVlanAdd);
   EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
-  sync.vlans.set_pvid(31, false);
+  sync.vlans.pvid().set(31, false);
   ASSERT_EQ(send(), CfgCode::kSetPvid);
   EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
   EXPECT_EQ(send(), std::nullopt);
   EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
-  EXPECT_EQ(sync.vlans.pvid(), 0);
+  EXPECT_EQ(sync.vlans.pvid().value(), 0);
 }
 
 TEST_F(NicSyncTest, S001_49_the_delivery_is_requested_only_if_the_user_has_set_it) {
@@ -242,7 +242,7 @@ TEST_F(NicSyncTest, S001_49_the_delivery_is_requested_only_if_the_user_has_set_i
   EXPECT_EQ(std::ranges::count(order, CfgCode::kSetQueues), 0);
 }
 
-TEST_F(NicSyncTest, S001_49_a_setting_that_the_unit_refuses_is_given_up) {
+TEST_F(NicSyncTest, S001_49_a_setting_that_the_unit_refuses_is_not_set_on_this_connection) {
   acknowledge_all();
   sync.coalescing.set({.microseconds = 50}, false);
   ASSERT_EQ(send(), CfgCode::kSetCoalesce);
@@ -260,6 +260,44 @@ TEST_F(NicSyncTest, S001_49_fewer_queues_may_be_granted) {
   reply(CfgStatus::kOk, granted.SerializeAsString());
   EXPECT_FALSE(send().has_value());
   EXPECT_EQ(sync.wanted_state().queues, 2U) << "as in the digest of the unit";
+}
+
+// Two units in turn: the second refuses everything, and grants one queue of two.
+TEST_F(NicSyncTest, S001_25_what_a_unit_refuses_is_requested_of_the_next) {
+  const lan::MacAddress other{0x02, 0, 0, 0, 0, 0x99};
+  sync.vlans.add(10);
+  sync.vlans.pvid().set(30, false);
+  sync.user_filter.add(other);
+  sync.coalescing.set({.microseconds = 50}, false);
+  sync.queues_wanted.set(2, false);
+  acknowledge_all();
+  while (send()) reply();
+  const std::string before = sync.wanted_state().digest();
+  messaging::cfg::SetQueuesReply one;
+  one.set_queues(1);
+  for (int round = 0; round < 2; ++round) {
+    sync.begin();
+    init_and_compare();
+    int warnings = 0;
+    while (const auto code = send()) {
+      const bool is_of_user = *code == CfgCode::kVlanAdd || *code == CfgCode::kSetPvid ||
+                              *code == CfgCode::kSetCoalesce ||
+                              (*code == CfgCode::kSetFilter && !sync.is_unicast_refused);
+      const CfgStatus status = is_of_user ? CfgStatus::kNotPermitted : CfgStatus::kOk;
+      const std::string data = *code == CfgCode::kSetQueues ? one.SerializeAsString() : "";
+      if (reply(status, data).warning) ++warnings;
+    }
+    EXPECT_EQ(warnings, round == 0 ? 4 : 0) << "each is reported once";
+    EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>());
+    EXPECT_EQ(sync.vlans.refused(), std::vector<std::uint16_t>{10});
+    EXPECT_TRUE(sync.filter_at_best().lists.unicast.empty());
+    EXPECT_EQ(sync.wanted_state().queues, 1U);
+    EXPECT_NE(sync.wanted_state().digest(), before);
+  }
+  sync.begin();
+  init_and_compare();
+  while (send()) reply();
+  EXPECT_EQ(sync.wanted_state().digest(), before) << "the first unit has all of it again";
 }
 
 TEST_F(NicSyncTest, S001_25_vlans_are_part_of_the_digest) {
