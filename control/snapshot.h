@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -103,8 +104,9 @@ struct Snapshot {
   std::vector<LinkInfo> links;
   std::vector<LanInfo> lan;
   Details details = {};  // with --verbose: of the program
-  // In any order; a name may occur several times.
-  std::vector<std::pair<std::string, std::uint64_t>> counters;
+  // In any order; a name may occur several times. There are thousands with many hosts, and one more
+  // never moves the others.
+  std::deque<std::pair<std::string, std::uint64_t>> counters;
 };
 
 // The parts that a reply is made of; the others may be left out.

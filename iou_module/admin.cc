@@ -55,7 +55,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
     s.details.emplace_back("hosts_at_most", std::uint64_t{options_.max_hosts});
   }
   if (unit_ == nullptr) return s;
-  s.state = unit_->hosts_up() > 0 ? "up" : "connecting";
+  s.state = "up";
   for (const auto& nic : unit_->nics()) add_lan(s, *nic);
   if (parts.has_counters) unit_->visit_shared_counters(into(s));
   return s;

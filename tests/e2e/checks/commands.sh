@@ -224,7 +224,9 @@ check_alone() {
   stopped host TERM
   start_iou
   wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
+  wait_until 3 is_up iou || fail "a unit that serves is not up: $(ask iou show)"
   ask iou show --json | valid_json || fail "show of a lonely unit"
+  ask iou show | has "^iou .*: up$" || fail "show of a lonely unit: $(ask iou show)"
   stopped iou TERM
 }
 

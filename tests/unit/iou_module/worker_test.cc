@@ -96,7 +96,7 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   control::Request show;
   std::string text;
   worker.admin().handle(show, [&](const control::Reply& reply) { text = reply.text; });
-  EXPECT_THAT(text, HasSubstr("iou node: connecting\n"));
+  EXPECT_THAT(text, HasSubstr("iou node: up\n"));
   worker.begin_stop();
   worker.stop(clock_.now());
 }
