@@ -182,8 +182,17 @@ check_services() {
   ping_lan 50 || fail "frames are lost"
   has_given_up splitnic-iou@unit
   has_given_up splitnic-host@nic0
+  start_switch
+  has_given_up splitnic-switch@sw1
   ! inside journalctl -q | has 'the sandbox refused' || fail "the sandbox refuses what the services need"
   equal "enabled" "$(state_of splitnic-host@nic0)" enabled
+}
+
+# A switch of the package splitnic-tools, to which nothing is attached.
+start_switch() {
+  printf '%s\n' '[switches.sw1]' 'lid = 1' '[nodes.office]' 'lid = 10' 'at = "sw1:1"' >"$work/machine/etc/splitnic/fabric.toml"
+  printf '%s\n' 'topology = ["/etc/splitnic/fabric.toml"]' 'port = ["shm://sw1"]' >"$work/machine/etc/splitnic/sw1.toml"
+  inside systemctl enable --now --quiet splitnic-switch@sw1 || fail "the switch does not start"
 }
 
 # pings_begin: a ping through nic0 every 12 ms. pings_end WHAT: when replies flow again, prints the longest time without one and leaves it in
@@ -285,8 +294,8 @@ lab_is_up() { splitnic show --json --control /run/lab/lab.sock | has '"state":"u
 index_of() { network ip -o link show "$1" | grep -oE '^[0-9]+' || fail "no $1"; }
 
 check_upgrade() {
-  local host iou index
-  host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0)
+  local host iou index switch
+  host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0) switch=$(pid_of splitnic-switch@sw1)
   pings_begin
   # shellcheck disable=SC2046
   apt_get -o Dpkg::Options::=--force-confold install $(debs new)
@@ -296,6 +305,7 @@ check_upgrade() {
   inside dpkg -s splitnic-host | has "^Version: $(version_of_tree)" || fail "not the new version"
   wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
+  wait_until 10 is_active splitnic-switch@sw1 && [ "$(pid_of splitnic-switch@sw1)" != "$switch" ] || fail "the switch was not restarted"
   wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
   equal "the interface" "$(index_of nic0)" "$index"
   grep -q '^key-file = ' "$work/machine/etc/splitnic/nic0.toml" || fail "the settings were replaced"
@@ -313,13 +323,19 @@ check_stop() {
 }
 is_gone() { ! network ip link show "$1" >/dev/null 2>&1; }
 
+# Each package takes what is its own: the host goes first, and the services of the other two keep running, with their state.
 check_removal() {
-  apt_get remove splitnic-host splitnic-iou
-  ! is_active splitnic-host@nic0 && ! is_active splitnic-iou@unit || fail "a service runs without its package"
-  [ ! -e "$work/machine/usr/bin/splitnic-host" ] || fail "a program is left"
-  [ -e "$work/machine/etc/splitnic/nic0.toml" ] || fail "the settings are gone"
-  inside dpkg -P splitnic-host splitnic-iou splitnic-tools >/dev/null || fail "dpkg -P"
-  [ ! -e "$work/machine/etc/splitnic/nic0.toml" ] && [ ! -e "$work/machine/var/lib/splitnic" ] || fail "something is left"
+  local state=$work/machine/var/lib/splitnic
+  inside dpkg -P splitnic-host >/dev/null || fail "dpkg -P splitnic-host"
+  ! is_active splitnic-host@nic0 || fail "the host runs without its package"
+  is_active splitnic-iou@unit && is_active splitnic-switch@sw1 || fail "other services have ended with the host's package"
+  [ -d "$state/unit" ] && [ -d "$state/sw1" ] || fail "the state of other packages is gone: $(ls "$state")"
+  apt_get remove splitnic-iou splitnic-tools
+  ! is_active splitnic-iou@unit && ! is_active splitnic-switch@sw1 || fail "a service runs without its package"
+  [ ! -e "$work/machine/usr/bin/splitnic-iou" ] && [ ! -e "$work/machine/usr/bin/splitnic-switch" ] || fail "a program is left"
+  [ -e "$work/machine/etc/splitnic/unit.toml" ] && [ -e "$state" ] || fail "the settings or the state are gone"
+  inside dpkg -P splitnic-iou splitnic-tools >/dev/null || fail "dpkg -P"
+  [ ! -e "$work/machine/etc/splitnic/nic0.toml" ] && [ ! -e "$state" ] || fail "something is left"
   [ -e "$work/machine/etc/splitnic/nic0.key" ] || fail "the administrator's key is gone"
 }
 
