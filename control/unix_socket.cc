@@ -51,7 +51,8 @@ base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoi
   const ErrorCode error = connect_to_listener(probe, endpoint);
   if (!error || error == asio::error::try_again) {
     return base::Error("another program listens on " + path +
-                       ": stop it, or choose another --name or --control");
+                       ": stop it, or choose another --name (of a service: another "
+                       "instance name) or --control");
   }
   if (error != asio::error::connection_refused && error.value() != ENOENT) {
     return base::Error::from_errno("asking who owns " + path, error.value());

@@ -139,7 +139,7 @@ check_errors() {
   refused 2 "" "${host[@]}" --tap nic1
   refused 2 "" "${iou[@]}" --lan ""
   refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen shm://held
-  refused 1 "another program listens" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
+  refused 1 "another program listens on $work/iou.sock: .* another instance name" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
     --listen udp://127.0.0.1:7999 --insecure-lab --control "$work/iou.sock"
   refused 1 "capture" "${iou[@]}" --lan "file:$work/none.pcap,$work/out.pcap" --listen udp://127.0.0.1:7999 \
     --insecure-lab

@@ -309,7 +309,7 @@ TEST(ServerTest, a_client_waits_for_a_program_that_starts) {
   EXPECT_FALSE(connect_to_listener(socket, path));
 }
 
-TEST(ServerTest, a_live_socket_is_not_taken) {
+TEST(ServerTest, B_12_a_live_socket_is_not_taken) {
   const TempFolder folder;
   const std::string path = folder.path("a.sock");
   Program program(path, echo);
@@ -317,6 +317,7 @@ TEST(ServerTest, a_live_socket_is_not_taken) {
   const auto second = ControlThread::open(path, queue, echo);
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().text(), HasSubstr("another program listens on " + path));
+  EXPECT_THAT(second.error().text(), HasSubstr("(of a service: another instance name)"));
   EXPECT_TRUE(Client::connect(path).value().ask(kShow, kPatience).has_value())
       << "the first continues";
 }
