@@ -1,9 +1,23 @@
 # shellcheck shell=bash
 # What `cmake --install` puts in place, used from there: programs, units with their own command lines, man pages.
 
+# Not the prefix of CMake's default, so that a path which is fixed when CMake configures is found. [B-11]
+prefix=/usr settings=/etc/splitnic
+
 # The unit's ExecStart with another root and an instance: $root, $2.
 command_of() {
-  sed -n "s|%i|$2|g; s|^ExecStart=||p" "$1" | sed "s|/usr/local/|$root/usr/local/|g"
+  sed -n "s|%i|$2|g; s|^ExecStart=||p" "$1" | sed "s|$prefix/bin/|$root&|g; s|$settings/|$root&|g"
+}
+
+# The units name the folders of the prefix, and no installed text but the pages for users names those of the default.
+verify_paths() {
+  local program unit
+  for program in splitnic-host splitnic-iou splitnic-switch; do
+    unit=$units/$program@.service
+    grep -q "^ExecStart=$prefix/bin/$program --config $settings/%i.toml --name %i\$" "$unit" || fail "$unit starts $(grep ExecStart "$unit")"
+    grep -q "^ExecReload=$prefix/bin/splitnic reload %i\$" "$unit" || fail "$unit reloads by $(grep ExecReload "$unit")"
+  done
+  ! grep -rI --exclude-dir=doc /usr/local "$root" >"$work/paths" || fail "another prefix: $(cat "$work/paths")"
 }
 
 # A root with the few targets that units speak of, so that systemd-analyze can load them.
@@ -37,7 +51,7 @@ check_exposure() {
   # A threshold that cannot be met shows that one is applied.
   systemd-analyze security --no-pager --offline=true --threshold=5 "$units/$unit@.service" >/dev/null 2>&1 &&
     fail "no threshold is applied"
-  grep -q '^u splitnic ' "$root/usr/local/lib/sysusers.d/splitnic.conf" || fail "nobody makes the user"
+  grep -q '^u splitnic ' "$root$prefix/lib/sysusers.d/splitnic.conf" || fail "nobody makes the user"
 }
 
 # commands_of COMMAND...: those below it in the help of splitnic, with all words, one per line.
@@ -90,7 +104,7 @@ verify_pages() {
     output=$(groff -man -Tutf8 -ww -z "$page" 2>&1) && [ -z "$output" ] || fail "$page: $output"
     # Each long option of --help has its place in the page.
     groff -man -Tascii -P-c -P-b -P-u "$page" >"$work/page.txt" 2>/dev/null
-    for option in $("$root/usr/local/bin/$program" --help | grep -oE -- '^ *(-[a-zA-Z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    for option in $("$root$prefix/bin/$program" --help | grep -oE -- '^ *(-[a-zA-Z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
       grep -q -- "$option" "$work/page.txt" || fail "$option is not in the page of $program"
     done
   done
@@ -150,8 +164,8 @@ is_notified_of() { grep -qs "$1" "$work/$2.log"; }
 under_manager() {
   local name=$1 ns=$2
   shift 2
-  mkdir -p "$root/usr/local/etc/splitnic"
-  printf '%s\n' "$@" "control = \"$work/$name.sock\"" >"$root/usr/local/etc/splitnic/$name.toml"
+  mkdir -p "$root$settings"
+  printf '%s\n' "$@" "control = \"$work/$name.sock\"" >"$root$settings/$name.toml"
   start "notify-$name" "$ns" "$python" "$e2e/tool.py" notified "$work/notify.$name"
   wait_until 5 test -S "$work/notify.$name"
   # shellcheck disable=SC2046
@@ -161,21 +175,23 @@ under_manager() {
 
 install_programs() {
   root=$work/root
-  DESTDIR=$root cmake --install "$bin/.." --prefix /usr/local >"$work/install.log" 2>&1 || fail "cmake --install"
+  DESTDIR=$root cmake --install "$bin/.." --prefix $prefix >"$work/install.log" 2>&1 || fail "cmake --install"
   units=$(dirname "$(find "$root" -name 'splitnic-iou@.service')")
 }
 
 check_installed() {
   topology_three || fail "the test hosts cannot be made"
   install_programs
-  bin=$root/usr/local/bin
+  bin=$root$prefix/bin
   local program
   for program in splitnic splitnic-host splitnic-iou splitnic-switch; do
     [[ $("$bin/$program" --version) =~ [0-9]+\.[0-9]+ ]] || fail "$program --version"
     "$bin/$program" --help | has -i usage || fail "$program --help"
   done
+  verify_paths
   verify_units
   verify_pages
+  verify_commands
   verify_simulator
   make_keys unit host
   under_manager iou "$ns_iou" "lan = [\"$port:lan0\"]" "listen = [\"udp://$iou_address\"]" "key-file = \"$work/unit.key\"" \
@@ -191,7 +207,6 @@ check_installed() {
 }
 
 # The sample settings, which are those of the package, with what is missing in them, under a service manager that keeps a descriptor: nic0 stays over
-  verify_commands
 # a restart and a crash, with its address and its bridge, and goes with a stop; with keep-tap it stays.
 check_kept() {
   topology_three || fail "the test hosts cannot be made"
@@ -253,7 +268,7 @@ kept_in_a_container() {
 # start_service STORE: the host with the settings of the check, under a manager that keeps a descriptor if STORE names the store.
 start_service() {
   rm -f "$work/manager"
-  start service "$ns_host" env "$1" "$python" "$e2e/service_manager.py" "$work/manager" "$root/usr/local/bin/splitnic-host" --config "$work/nic0.toml"
+  start service "$ns_host" env "$1" "$python" "$e2e/service_manager.py" "$work/manager" "$root$prefix/bin/splitnic-host" --config "$work/nic0.toml"
   wait_until 5 is_ready_times 1 || fail "the service is not ready"
 }
 is_ready_times() { [ "$(grep -c '^ready$' "$work/service.log")" -ge "$1" ]; }
