@@ -36,7 +36,8 @@ base::Result<NetNamespace::Scope> NetNamespace::enter() const {
   if (::setns(file_.get(), CLONE_NEWNET) == 0) return Scope(std::move(before));
   if (errno == EPERM) {
     return base::Error("entering the network namespace " + name_ +
-                           ": not permitted: run as root or with CAP_SYS_ADMIN",
+                           ": not permitted: run as root or with CAP_SYS_ADMIN, a service also "
+                           "with RestrictNamespaces=net",
                        EPERM);
   }
   return base::Error::from_errno("entering the network namespace " + name_, errno);

@@ -321,6 +321,27 @@ check_stop() {
   ! is_gone nic0 || fail "keep-tap = true does not keep nic0"
   inside systemctl start splitnic-host@nic0 || fail "the host does not start with the interface that was kept"
 }
+
+# docs/recipes.md: nic0 in another network namespace, which the unit permits with a drop-in, and with the capability alone does not.
+check_netns() {
+  local drop_in=/etc/systemd/system/splitnic-host@nic0.service.d/override.conf
+  inside systemctl stop splitnic-host@nic0 && network ip link del nic0 || fail "nic0 cannot be deleted"
+  inside mkdir -p /run/netns "${drop_in%/*}" && inside touch /run/netns/pod && inside unshare --net=/run/netns/pod true || fail "no namespace"
+  set_in nic0.toml netns '"pod"'
+  bash "$here/recipes.sh" --print $drop_in >"$work/drop-in" || fail "no recipe"
+  grep -v RestrictNamespaces "$work/drop-in" >"$work/machine$drop_in"
+  inside systemctl daemon-reload
+  ! inside systemctl start splitnic-host@nic0 2>/dev/null || fail "the unit enters a namespace without RestrictNamespaces="
+  wait_until 5 logged splitnic-host@nic0 'also with RestrictNamespaces=net' || fail "the log does not name RestrictNamespaces"
+  inside systemctl stop splitnic-host@nic0
+  cp "$work/drop-in" "$work/machine$drop_in"
+  inside systemctl daemon-reload
+  inside systemctl start splitnic-host@nic0 || fail "the host does not start with --netns"
+  has_given_up splitnic-host@nic0
+  wait_until 10 is_connected || fail "not connected with --netns"
+  is_gone nic0 || fail "nic0 is in the namespace of the service"
+  inside nsenter --net=/run/netns/pod grep -q '^ *nic0:' /proc/thread-self/net/dev || fail "nic0 is not in the namespace"
+}
 is_gone() { ! network ip link show "$1" >/dev/null 2>&1; }
 
 # Each package takes what is its own: the host goes first, and the services of the other two keep running, with their state.
@@ -351,5 +372,6 @@ step "systemd-networkd" && check_networkd
 step "a user's host over shm" && check_user_over_shm
 step "upgrade" && check_upgrade
 step "stop" && check_stop
+step "network namespace" && check_netns
 step "removal" && check_removal
 step "packages: ok"
