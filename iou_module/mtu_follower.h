@@ -24,7 +24,7 @@ class MtuFollower {
 
   // A host requests this MTU. An error: the NIC refused it.
   base::Status request(std::uint32_t mtu, const AttachedHost& host, base::Time now);
-  // The NIC is back, with an MTU of its own.
+  // The NIC is back, with whatever MTU it has.
   void on_return(base::Time now);
   // Carries out a request that came too early. Returns true if the MTU of the NIC changed.
   bool step(base::Time now);
