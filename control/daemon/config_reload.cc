@@ -31,7 +31,7 @@ bool OptionChanges::has(const std::string& option) const {
 }
 
 OptionsInForce::OptionsInForce(GivenOptions given, std::vector<std::string> changeable)
-    : given_(std::move(given)), changeable_(std::move(changeable)) {}
+    : at_start_(std::move(given)), given_(at_start_), changeable_(std::move(changeable)) {}
 
 OptionChanges OptionsInForce::changes(const GivenOptions& read) const {
   std::set<std::string> names;
@@ -47,6 +47,10 @@ OptionChanges OptionsInForce::changes(const GivenOptions& read) const {
   return changes;
 }
 
+void OptionsInForce::restore_start(GivenOptions& read, const std::string& option) const {
+  read.values[option] = values_of(at_start_, option);
+}
+
 void OptionsInForce::take(const GivenOptions& read, const OptionChanges& changes) {
   for (const std::string& name : changes.at_once) given_.values[name] = values_of(read, name);
 }
@@ -56,6 +60,7 @@ std::string text_of(const OptionChanges& changes) {
   if (!changes.at_once.empty()) {
     out = list_of(changes.at_once) + (changes.at_once.size() == 1 ? " has" : " have") + " changed";
   }
+  if (!changes.note.empty()) out += "; " + changes.note;
   if (changes.at_start.empty()) return out;
   return out + "; " + list_of(changes.at_start) +
          (changes.at_start.size() == 1 ? " differs" : " differ") + ": start the program again";
@@ -69,6 +74,11 @@ Reply refuse_reload(ReplyStatus status, const std::string& why) {
 Reply accept_reload(const std::string& text) {
   base::log_info({base::EventKind::kReloaded}, "reloaded: " + text);
   return {ReplyStatus::kOk, text + "\n"};
+}
+
+Reply accept_reload_but(const std::string& text, const std::string& why) {
+  base::log_warn({base::EventKind::kReloaded}, "reloaded: " + text + "; " + why);
+  return {ReplyStatus::kRefused, text + "; " + why};
 }
 
 }  // namespace splitnic::control

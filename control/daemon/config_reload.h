@@ -20,8 +20,10 @@ namespace splitnic::control {
 struct OptionChanges {
   std::vector<std::string> at_once;
   std::vector<std::string> at_start;
+  std::string note{};  // of an option that changes in part only; "": there is none
 
   bool has(const std::string& option) const;  // of at_once
+  bool are_none() const { return at_once.empty() && at_start.empty() && note.empty(); }
 };
 
 class OptionsInForce {
@@ -32,10 +34,13 @@ class OptionsInForce {
   bool has_file() const { return !given_.config_path.empty(); }
   const std::string& file() const { return given_.config_path; }
   OptionChanges changes(const GivenOptions& read) const;
+  // `read` has of this option what it was at the start.
+  void restore_start(GivenOptions& read, const std::string& option) const;
   // The options that can change have changed.
   void take(const GivenOptions& read, const OptionChanges& changes);
 
  private:
+  const GivenOptions at_start_;
   GivenOptions given_;
   const std::vector<std::string> changeable_;
 };
@@ -46,6 +51,8 @@ std::string text_of(const OptionChanges& changes);
 Reply refuse_reload(ReplyStatus status, const std::string& why);
 // The same of one that has succeeded. `text` has no newline.
 Reply accept_reload(const std::string& text);
+// The same, but the peer does not take what has changed, and why.
+Reply accept_reload_but(const std::string& text, const std::string& why);
 
 // As main() read the options of a program, and how to read them again.
 template <class Options>
@@ -78,6 +85,13 @@ class ConfigReload {
     }
     OptionChanges changes = in_force_.changes(outcome.given);
     return Read{*std::move(outcome.options), std::move(outcome.given), std::move(changes)};
+  }
+  // `option` can change only back to what it was at the start, since what the file has waits for
+  // the next one; each reload has this note until then. The value in read.options is the caller's.
+  void hold(Read& read, const std::string& option, std::string note) const {
+    in_force_.restore_start(read.given, option);
+    read.changes = in_force_.changes(read.given);
+    read.changes.note = std::move(note);
   }
   // The program has applied what can change, but for the log level, which changes now.
   void take(const Read& read) {

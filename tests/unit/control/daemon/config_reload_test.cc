@@ -76,6 +76,30 @@ TEST_F(ConfigReloadTest, B_04_what_waits_for_a_start_is_named_each_time_and_the_
   EXPECT_EQ(text_of(changes()), "nothing has changed");
 }
 
+// One that has a limit of the start.
+TEST_F(ConfigReloadTest, B_04_what_waits_in_part_has_a_note_until_the_next_start) {
+  values_["grant"] = {"more"};
+  auto read = reload_.read();
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->changes.are_none());
+  reload_.hold(*read, "grant", "grant is at its limit");
+  EXPECT_EQ(text_of(read->changes), "nothing has changed; grant is at its limit")
+      << "it was not given at the start";
+  EXPECT_FALSE(read->changes.are_none());
+  reload_.take(*read);
+  values_["grant"] = {"less"};
+  read = reload_.read();
+  EXPECT_EQ(text_of(read->changes), "grant has changed");
+  reload_.take(*read);
+  values_["grant"] = {"more"};
+  values_["tap"] = {"nic1"};
+  read = reload_.read();
+  reload_.hold(*read, "grant", "grant is at its limit");
+  EXPECT_EQ(text_of(read->changes),
+            "grant has changed; grant is at its limit; tap differs: start the program again");
+  EXPECT_THAT(read->changes.at_once, ElementsAre("grant"));
+}
+
 TEST_F(ConfigReloadTest, B_04_an_error_of_the_file_is_one_line) {
   error_ = "test: in the configuration file, line 3, column 1: why";
   const auto read = reload_.read();
@@ -87,7 +111,10 @@ TEST(ReloadRepliesTest, B_04_both_are_in_the_log) {
   const support::LogLines log;
   EXPECT_EQ(refuse_reload(ReplyStatus::kFailed, "why"), (Reply{ReplyStatus::kFailed, "why"}));
   EXPECT_EQ(accept_reload("allow has changed"), (Reply{ReplyStatus::kOk, "allow has changed\n"}));
-  EXPECT_THAT(log.text(), HasSubstr("nothing is reloaded: why\nreloaded: allow has changed\n"));
+  EXPECT_EQ(accept_reload_but("mac has changed", "it is taken"),
+            (Reply{ReplyStatus::kRefused, "mac has changed; it is taken"}));
+  EXPECT_THAT(log.text(), HasSubstr("nothing is reloaded: why\nreloaded: allow has changed\n"
+                                    "reloaded: mac has changed; it is taken\n"));
 }
 
 }  // namespace config_reload_test
