@@ -52,7 +52,7 @@ control::Snapshot Admin::snapshot(control::SnapshotParts parts) const {
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (parts.has_details) {
     s.details = control::program_details(options_.common, unit_ != nullptr);
-    s.details.emplace_back("hosts_at_most", std::uint64_t{options_.max_hosts});
+    s.details.emplace_back("hosts_at_most", std::uint64_t{admission_.known().hosts_max()});
   }
   if (unit_ == nullptr) return s;
   s.state = "up";

@@ -35,7 +35,7 @@ class IouDaemon final : public control::Daemon {
   IouDaemon(const IouOptions& options, control::OptionsSource<IouOptions> source)
       : Daemon("splitnic-iou", options.common),
         options_(options),
-        config_(std::move(source), {"allow", "allow-key", "grant"}),
+        config_(std::move(source), {"allow", "allow-key", "grant", "max-hosts"}),
         hosts_(options) {
     base::hold_memory_reserve(kMemoryReserve);
     add_worker();
@@ -52,6 +52,7 @@ class IouDaemon final : public control::Daemon {
     return [this](const control::ReplyFunction& reply) { reload(reply); };
   }
   void reload(const control::ReplyFunction& reply);
+  void limit_hosts(control::ConfigReload<IouOptions>::Read& read) const;
 
   void add_worker();
   std::uint32_t queues_of_endpoints() const;
@@ -187,11 +188,24 @@ bool IouDaemon::changes_interfaces() const {
 
 void IouDaemon::reload(const control::ReplyFunction& reply) {
   if (!config_.has_file()) return static_cast<void>(hosts_.reload(reply));
-  const auto read = config_.read();
+  auto read = config_.read();
   if (!read) {
     return reply(control::refuse_reload(control::ReplyStatus::kFailed, read.error().text()));
   }
+  limit_hosts(*read);
   if (hosts_.reload(reply, {&read->options, &read->changes})) config_.take(*read);
+}
+
+// The adapter and its ports have room for the number of the start. For 1, the program may have
+// given up the right to let several hosts share a NIC.
+void IouDaemon::limit_hosts(control::ConfigReload<IouOptions>::Read& read) const {
+  const std::uint32_t wanted = read.options.max_hosts;
+  if (wanted <= options_.max_hosts) return;
+  read.options.max_hosts = options_.max_hosts;
+  config_.hold(read, "max-hosts",
+               "max-hosts is " + std::to_string(options_.max_hosts) +
+                   ", the number at the start: start the program again for " +
+                   std::to_string(wanted));
 }
 
 void IouDaemon::start_reloads() {

@@ -13,7 +13,8 @@
 namespace splitnic::iou {
 namespace {
 
-// Those with what --grant is now; --max-hosts stays.
+// Those with what --grant is now. Only --max-hosts 1 of the start gives the rights of a host that
+// is alone: one of a reload may come while several hosts are attached, and they stay.
 HostRights rights_with_grants(IouOptions options, const IouOptions& read) {
   options.grants_sniff = read.grants_sniff;
   options.grants_forge = read.grants_forge;
@@ -26,7 +27,8 @@ HostsReload::HostsReload(const IouOptions& options)
     : options_(options),
       allowed_(options.common.keys.peers),
       rights_(command_line_rights(options)),
-      addresses_(options.allow) {}
+      addresses_(options.allow),
+      hosts_max_(options.max_hosts) {}
 
 base::Result<HostsReload::Known> HostsReload::load() {
   if (options_.hosts_path.empty()) {
@@ -53,7 +55,7 @@ base::Result<HostsReload::Known> HostsReload::read() const {
     if (!read) return read.error();
     file = *std::move(read);
   }
-  return Known(std::make_shared<KnownHosts>(file, allowed_, rights_, addresses_));
+  return Known(std::make_shared<KnownHosts>(file, allowed_, rights_, addresses_, hosts_max_));
 }
 
 void HostsReload::start(std::vector<Post> queues) {
@@ -71,8 +73,7 @@ bool HostsReload::refuse(const control::ReplyFunction& reply, control::ReplyStat
 }
 
 std::string HostsReload::text_of_change(const KnownHosts& after, const Config& config) const {
-  const bool has_options = config.changes != nullptr &&
-                           !(config.changes->at_once.empty() && config.changes->at_start.empty());
+  const bool has_options = config.changes != nullptr && !config.changes->are_none();
   std::string text;
   if (!options_.hosts_path.empty()) text = text_of(after, changes_between(*known_, after));
   if (config.changes != nullptr && (has_options || text.empty())) {
@@ -91,15 +92,16 @@ bool HostsReload::reload(const control::ReplyFunction& reply, const Config& conf
   if (!is_serving_.load(std::memory_order_acquire)) {
     return refuse(reply, Status::kFailed, "the program is starting: try again");
   }
-  const auto before = std::tuple(allowed_, rights_, addresses_);
+  const auto before = std::tuple(allowed_, rights_, addresses_, hosts_max_);
   if (config.options != nullptr) {
     allowed_ = config.options->common.keys.peers;
     rights_ = rights_with_grants(options_, *config.options);
     addresses_ = config.options->allow;
+    hosts_max_ = config.options->max_hosts;
   }
   auto known = read();
   if (!known) {
-    std::tie(allowed_, rights_, addresses_) = before;
+    std::tie(allowed_, rights_, addresses_, hosts_max_) = before;
     return refuse(reply, Status::kFailed, known.error().text() + "; nothing has changed");
   }
   const std::string text = text_of_change(**known, config);

@@ -33,8 +33,8 @@ class HostsReload {
   base::Result<Known> load();
   // All queues serve with what load() returned.
   void start(std::vector<Post> queues);
-  // The options that were read again, of which --allow, --allow-key and --grant apply, and how they
-  // differ.
+  // The options that were read again, of which --allow, --allow-key, --grant and --max-hosts apply,
+  // and how they differ. REQUIRES that --max-hosts is no larger than at the start.
   struct Config {
     const IouOptions* options = nullptr;  // null: there is no configuration file
     const control::OptionChanges* changes = nullptr;
@@ -56,6 +56,7 @@ class HostsReload {
   std::vector<fabric::session::PublicKey> allowed_;
   HostRights rights_;
   std::vector<control::Cidr> addresses_;
+  std::size_t hosts_max_;
 
   UnitFacts unit_;
   Known known_;

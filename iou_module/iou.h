@@ -123,6 +123,10 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // those that may not use their NIC or this queue any more. Between iterations.
   void update_rights(base::Time now);
 
+  // As hosts_max of the configuration, from now on: hosts beyond it stay until they leave. REQUIRES
+  // no more than the adapter and its ports have room for.
+  void set_hosts_max(std::size_t hosts_max) { config_.hosts_max = hosts_max; }
+
   // Disconnects the hosts that `which` selects, and logs why. Returns their number. They hear of it
   // in the next iteration. Between iterations.
   std::size_t disconnect(const std::function<bool(const AttachedHost& host)>& which,
@@ -191,7 +195,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   void on_host_change(const AttachedHost& host, const NicSettings& before) override;
   std::vector<ListedNic> nics_for(const AttachedHost& host) override;
 
-  const IouConfig config_;
+  IouConfig config_;
   const SameRights same_rights_;
   fabric::Adapter& adapter_;
   KeptLimits limits_;

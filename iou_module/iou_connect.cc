@@ -44,9 +44,8 @@ void Iou::report_refusal(const fabric::Link& link, fabric::MgmtReject code,
   std::string why(reinterpret_cast<const char*>(reply.private_data.data()),
                   reply.private_data.size());
   if (why.empty()) {
-    why = code == fabric::MgmtReject::kNoResources
-              ? "there are as many hosts as --max-hosts admits, or it comes too often"
-              : "its request does not suit";
+    why = code == fabric::MgmtReject::kNoResources ? "it comes too often, or the unit lacks room"
+                                                   : "its request does not suit";
   }
   base::log_warn({base::EventKind::kRefused, link.peer_name()},
                  "the host at " + link.peer_name() + " is refused: " + why);
@@ -111,7 +110,7 @@ fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& requ
     return !host->has_ended() && !is_same_process(*host, link);
   });
   if (static_cast<std::size_t>(others) >= config_.hosts_max) {
-    counters_.add(IouCounter::kRefusedFull);
+    refuse(IouCounter::kRefusedFull, "there are as many hosts as --max-hosts admits", reply);
     return fabric::MgmtReject::kNoResources;
   }
   if (is_too_often(link)) {

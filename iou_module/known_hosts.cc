@@ -20,8 +20,11 @@ std::optional<std::uint32_t> KnownHost::user() const {
 
 KnownHosts::KnownHosts(const std::optional<HostsFile>& file,
                        const std::vector<fabric::session::PublicKey>& allowed, HostRights rights,
-                       std::vector<control::Cidr> addresses)
-    : has_file_(file.has_value()), others_(std::move(rights)), addresses_(std::move(addresses)) {
+                       std::vector<control::Cidr> addresses, std::size_t hosts_max)
+    : has_file_(file.has_value()),
+      others_(std::move(rights)),
+      addresses_(std::move(addresses)),
+      hosts_max_(hosts_max) {
   if (file) {
     for (const HostEntry& entry : file->hosts) add(entry.who, entry.rights);
   }

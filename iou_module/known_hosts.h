@@ -1,6 +1,6 @@
 // The hosts that an I/O unit knows: those of the hosts file and the keys of --allow-key, by
-// credential and by address; and what holds for all others. It never changes, so all queues share
-// one; a reload makes another.
+// credential and by address; what holds for all others; and how many may be attached. It never
+// changes, so all queues share one; a reload makes another.
 // Thread: any. docs/hosts_file.md
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "control/ip_address.h"
 #include "iou_module/hosts_file.h"
+#include "iou_module/options.h"
 
 namespace splitnic::iou {
 
@@ -30,10 +31,11 @@ struct KnownHost {
 class KnownHosts {
  public:
   // Without a file, hosts that are not known may attach, too. `rights` are those of hosts that are
-  // not in the file. Datagrams of other `addresses` are refused; none: all may come.
+  // not in the file. Datagrams of other `addresses` are refused; none: all may come. `hosts_max` is
+  // --max-hosts.
   KnownHosts(const std::optional<HostsFile>& file,
              const std::vector<fabric::session::PublicKey>& allowed, HostRights rights = {},
-             std::vector<control::Cidr> addresses = {});
+             std::vector<control::Cidr> addresses = {}, std::size_t hosts_max = kMaxHostsDefault);
   KnownHosts(const KnownHosts&) = delete;
   KnownHosts& operator=(const KnownHosts&) = delete;
 
@@ -41,6 +43,7 @@ class KnownHosts {
   const std::vector<KnownHost>& all() const { return all_; }
   const HostRights& rights_of_others() const { return others_; }
   const std::vector<control::Cidr>& addresses() const { return addresses_; }
+  std::size_t hosts_max() const { return hosts_max_; }
   // Null: it is not known.
   const KnownHost* find(const Credential& who) const;
   // The host whose rights list this address; null: none.
@@ -54,6 +57,7 @@ class KnownHosts {
   bool has_file_;
   HostRights others_;
   std::vector<control::Cidr> addresses_;
+  std::size_t hosts_max_;
   std::vector<KnownHost> all_;
   std::map<Credential, std::size_t> by_credential_;
   std::map<lan::MacAddress, std::size_t> by_mac_;

@@ -19,7 +19,8 @@ namespace {
 
 std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) {
   return std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers,
-                                      command_line_rights(options), options.allow);
+                                      command_line_rights(options), options.allow,
+                                      options.max_hosts);
 }
 
 // Strangers of the LAN do not attach at an address that stands for all: without keys, who does
@@ -276,7 +277,7 @@ bool IouWorker::use(std::size_t index, base::UniqueFd socket) {
 
 IouConfig IouWorker::unit_config(std::uint32_t queues) const {
   IouConfig config;
-  config.hosts_max = options_.max_hosts;
+  config.hosts_max = admission_.known().hosts_max();
   config.admission = &admission_;
   config.rights = &admission_;
   // Additional queues of a host request the MTU that queue 0 has set.

@@ -36,6 +36,7 @@ class IouWorker final : public control::Worker {
   // The same from now on, in its data thread, also without a hosts file.
   void replace_known_hosts(std::shared_ptr<const KnownHosts> known) {
     for (const auto& gate : gates_) gate->set_allowed(known->addresses());
+    unit_->set_hosts_max(known->hosts_max());
     admission_.replace(std::move(known), clock_.now());
   }
   // To the switches of --attach.

@@ -159,6 +159,24 @@ TEST(FloodTest, a_full_unit_lets_an_attached_host_reconnect) {
   EXPECT_TRUE(harness.connect(host));
 }
 
+TEST(FloodTest, B_04_a_smaller_number_of_hosts_ends_none_and_lets_no_other_in) {
+  UnitHarness harness({.hosts_max = 3});
+  TestHost& host = harness.add_host();
+  TestHost& second = harness.add_host();
+  TestHost& late = harness.add_host();
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  harness.unit->set_hosts_max(1);
+  EXPECT_FALSE(harness.connect(late));
+  EXPECT_GE(harness.count("iou.hosts.refused_full"), 1U);
+  EXPECT_EQ(late.refusal, "refused: no_resources (there are as many hosts as --max-hosts admits)");
+  EXPECT_TRUE(host.up());
+  EXPECT_TRUE(second.up());
+  EXPECT_EQ(harness.count("iou.hosts.downs"), 0U);
+  harness.unit->set_hosts_max(3);
+  EXPECT_TRUE(harness.connect(late));
+}
+
 // The space left in the table is too small for one part of a connection after the other.
 TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
   UnitHarness harness;

@@ -129,26 +129,29 @@ TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
   start();
   EXPECT_FALSE(first_->rights_of_others().may_sniff);
   EXPECT_TRUE(first_->addresses().empty());
+  EXPECT_EQ(first_->hosts_max(), 7U);
   IouOptions read = options_;
-  read.max_hosts = 1;  // needs a start
+  read.max_hosts = 1;
   read.grants_sniff = true;
   read.allow = {control::parse_cidr("192.0.2.0/24").value()};
   read.common.keys.peers.resize(1);
-  const control::OptionChanges changes{{"allow", "allow-key", "grant"}, {"max-hosts"}};
+  const control::OptionChanges changes{{"allow", "allow-key", "grant", "max-hosts"}, {"lan"}};
   EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
                              {&read, &changes}));
   ASSERT_EQ(posted_.size(), 2U);
   const HostsReload::Known now = posted_[0].first;
   EXPECT_TRUE(now->rights_of_others().may_sniff);
-  EXPECT_FALSE(now->rights_of_others().may_forge) << "--max-hosts 1 would give it";
+  EXPECT_EQ(now->hosts_max(), 1U);
+  EXPECT_FALSE(now->rights_of_others().may_forge) << "several hosts may be attached still";
   EXPECT_EQ(now->addresses().size(), 1U);
   EXPECT_NE(now->find(fabric::session::PublicKey{}), nullptr);
   for (const auto& [known, done] : posted_) done();
   EXPECT_EQ(reply_->text,
-            "3 hosts: 1 added, 0 removed, 0 changed; allow, allow-key and grant have changed; "
-            "max-hosts differs: start the program again\n");
+            "3 hosts: 1 added, 0 removed, 0 changed; allow, allow-key, grant and max-hosts have "
+            "changed; lan differs: start the program again\n");
   // An error of the file keeps them all; without one they are still there.
   read.grants_sniff = false;
+  read.max_hosts = 5;
   write("[hosts.a]\n");
   posted_.clear();
   EXPECT_FALSE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
@@ -158,6 +161,17 @@ TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
   write("[hosts.a]\nuid = 1\n");
   reload();
   EXPECT_TRUE(posted_.at(0).first->rights_of_others().may_sniff);
+  EXPECT_EQ(posted_.at(0).first->hosts_max(), 1U);
+}
+
+TEST_F(HostsReloadTest, B_04_a_note_of_the_options_is_in_the_reply) {
+  start();
+  const control::OptionChanges changes{{}, {}, "max-hosts is 7"};
+  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
+                             {&options_, &changes}));
+  for (const auto& [known, done] : posted_) done();
+  EXPECT_EQ(reply_->text,
+            "2 hosts: 0 added, 0 removed, 0 changed; nothing has changed; max-hosts is 7\n");
 }
 
 TEST_F(HostsReloadTest, B_04_without_a_file_the_options_alone_are_read) {
