@@ -1,6 +1,7 @@
 #include "host_module/daemon.h"
 
 #include <cerrno>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -43,7 +44,7 @@ class HostDaemon final : public control::Daemon {
   HostDaemon(const HostOptions& options, control::OptionsSource<HostOptions> source)
       : Daemon("splitnic-host", options.common),
         options_(options),
-        config_(std::move(source), {"failback"}) {
+        config_(std::move(source), {"failback", "idle-release", "mac", "mtu"}) {
     add_worker();
     if (control::has_fd_store() && options.tap_fd < 0) {
       stored_tap_ = control::take_stored_fd(kStoredTap);
@@ -60,7 +61,13 @@ class HostDaemon final : public control::Daemon {
     return [this](const control::ReplyFunction& reply) { reload(reply); };
   }
 
+  struct Reloading {
+    control::ConfigReload<HostOptions>::Read read;
+    control::ReplyFunction reply;
+    base::Status done{};
+  };
   void reload(const control::ReplyFunction& reply);
+  void end_reload(Reloading& one);
   HostWorker& add_worker();
   base::Status open_hooks();
   base::Status open_lookups();
@@ -80,6 +87,9 @@ class HostDaemon final : public control::Daemon {
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per I/O unit
   control::Uplinks::Endpoints at_;                             // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
+  // Of the control thread: queue 0 has what was read, and these wait until all have it.
+  bool is_reloading_ = false;
+  std::deque<control::ReplyFunction> reloads_waiting_;
 };
 
 HostWorker& HostDaemon::add_worker() {
@@ -159,21 +169,57 @@ control::sandbox::Needs HostDaemon::needs() const {
   return needs;
 }
 
+// Queue 0 changes the interface before the others hear of it, because the kernel may refuse that.
+// Another reload waits meanwhile: what it finds depends on how this one ends. As of `splitnic set`,
+// the reply has what the I/O unit does not take.
 void HostDaemon::reload(const control::ReplyFunction& reply) {
   using Status = control::ReplyStatus;
   if (!config_.has_file()) return reply(control::refuse_reload(Status::kRefused, kNoConfig));
-  const auto read = config_.read();
+  if (is_reloading_) return reloads_waiting_.push_back(reply);
+  auto read = config_.read();
   if (!read) return reply(control::refuse_reload(Status::kFailed, read.error().text()));
+  const auto one = std::make_shared<Reloading>(Reloading{*std::move(read), reply});
   HostWorker* const first = workers_.front().get();
-  const bool is_posted = first->commands().post(
-      [first, failback = read->options.failback, text = control::text_of(read->changes), reply] {
-        first->set_failback(failback);
-        reply(control::accept_reload(text));
+  is_reloading_ = first->commands().post([this, first, one] {
+    const auto& [options, given, changes] = one->read;
+    const base::Status done = first->change_interface(options, changes);
+    if (done) first->change(options, changes);
+    run_on_control_thread([this, one, done] {
+      one->done = done;
+      end_reload(*one);
+    });
+    if (!done) return;
+    first->when_settled(changes, [this, one](const std::optional<std::string>& why) {
+      run_on_control_thread([one, text = control::text_of(one->read.changes), why] {
+        if (!one->done) return;  // it has its reply
+        one->reply(why ? control::accept_reload_but(text, *why) : control::accept_reload(text));
       });
-  if (!is_posted) {
-    return reply(control::refuse_reload(Status::kFailed, "queue 0 is busy or stopping: try again"));
+    });
+  });
+  if (!is_reloading_) {
+    reply(control::refuse_reload(Status::kFailed, "queue 0 is busy or stopping: try again"));
   }
-  config_.take(*read);
+}
+
+void HostDaemon::end_reload(Reloading& one) {
+  is_reloading_ = false;
+  for (std::size_t i = 1; i < workers_.size() && one.done; ++i) {
+    HostWorker* const other = workers_[i].get();
+    const bool is_posted =
+        other->commands().post([other, options = one.read.options, changes = one.read.changes] {
+          other->change(options, changes);
+        });
+    if (is_posted) continue;
+    one.done = base::Error("queue " + std::to_string(i) + " is busy or stopping: reload once more");
+  }
+  if (one.done)
+    config_.take(one.read);
+  else
+    one.reply(control::refuse_reload(control::ReplyStatus::kFailed, one.done.error().text()));
+  if (reloads_waiting_.empty()) return;
+  const control::ReplyFunction next = std::move(reloads_waiting_.front());
+  reloads_waiting_.pop_front();
+  reload(next);
 }
 
 base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max) {

@@ -185,6 +185,11 @@ void Host::watch_idle(base::Time now) {
   idle_check_at_ = now + config_.idle_release;
 }
 
+// The time that counts begins now.
+void Host::set_idle_release(base::Duration after) {
+  if (std::exchange(config_.idle_release, after) != after) idle_check_at_ = base::kNever;
+}
+
 base::Time Host::deadline() const {
   base::Time at =
       std::min({adapter_.deadline(), idle_check_at_, follower_.deadline(), nic_.deadline()});

@@ -155,6 +155,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   base::Status move_to(std::size_t unit, base::Time now);
   // As in HostConfig, from now on.
   void set_failback(std::optional<base::Duration> failback) { choice_.set_failback(failback); }
+  void set_idle_release(base::Duration after);
   // This number of units are looked for at another address of their names from now on.
   void on_units_moved(std::size_t moves) { counters_.add(HostCounter::kAddresses, moves); }
   void visit_counters(const base::CounterVisitor& visitor) const;

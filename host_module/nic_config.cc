@@ -110,6 +110,14 @@ void NicConfig::on_tap_state(base::Time now) {
   pump(now);
 }
 
+void NicConfig::set_wanted_mtu(std::optional<std::uint32_t> mtu, base::Time now) {
+  wanted_mtu_ = mtu;
+  is_mtu_adopted_ = false;
+  if (mtu) return;  // the I/O unit may take one that is more than the LAN's now
+  is_follow_due_ = true;
+  pump(now);
+}
+
 void NicConfig::pump(base::Time now) {
   if (std::exchange(is_found_with_carrier_, false)) return_by_ = now + kReturnWait;
   if (return_by_ && now >= *return_by_) end_waiting(now);

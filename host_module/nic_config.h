@@ -67,6 +67,10 @@ class NicConfig {
   void begin_stop() { leaves_carrier_ = keeps_carrier_; }
   // The interface changed (netlink), or another one of its namespace.
   void on_tap_state(base::Time now);
+  // As in Settings, from now on. An MTU that the interface is to have is set on it, too, by the
+  // caller; without one it gets that of the LAN.
+  void set_takes_lan_mac(bool takes_it) { sync_.takes_lan_mac = takes_it; }
+  void set_wanted_mtu(std::optional<std::uint32_t> mtu, base::Time now);
   // Returns when pump() must be called at the latest.
   base::Time deadline() const;
   // Serves a CfgUtil request of the I/O unit: EVENT, ECHO, GET_VERSION or ANNOUNCE. Others are

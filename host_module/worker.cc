@@ -29,6 +29,7 @@ HostWorker::HostWorker(const control::Process& process, const HostOptions& optio
                        std::uint32_t queue)
     : Worker(process, options.common, adapter_limits(), queue),
       options_(options),
+      stable_mac_(control::stable_mac(options.common.name())),
       admin_(options, clock_,
              [this](const base::CounterVisitor& visitor) { visit_below(visitor); }),
       ways_(options.units.size()),
@@ -200,10 +201,72 @@ std::string HostWorker::status() const {
   return "connecting to " + name + (error.empty() ? "" : ": " + error) + ", " + end;
 }
 
-void HostWorker::set_failback(std::optional<std::uint32_t> seconds) {
+// Of the interface, with this choice; none: it stays as it is, or is that of a NIC that is not
+// known yet.
+std::optional<lan::MacAddress> HostWorker::mac_of(const MacChoice& choice) const {
+  switch (choice.kind) {
+    case MacChoice::Kind::kGiven:
+      return choice.given;
+    case MacChoice::Kind::kNic:
+      if (host_->nic().lan_mac() == lan::MacAddress{}) return std::nullopt;
+      return host_->nic().lan_mac();
+    case MacChoice::Kind::kStable:
+      if (options_.adopts_tap) return std::nullopt;
+      return stable_mac_;
+  }
+  return std::nullopt;
+}
+
+base::Status HostWorker::change_interface(const HostOptions& read,
+                                          const control::OptionChanges& changes) {
+  const lan::PortState before = tap_->state();
+  if (changes.has("mac")) {
+    const lan::MacAddress mac = mac_of(read.mac).value_or(before.mac);
+    if (mac != before.mac) {
+      if (auto done = tap_->set_mac(mac); !done) return done;
+    }
+  }
+  if (changes.has("mtu") && read.common.mtu.value_or(before.mtu) != before.mtu) {
+    if (auto done = tap_->set_mtu(*read.common.mtu); !done) {
+      if (tap_->state().mac == before.mac) return done;
+      if (auto back = tap_->set_mac(before.mac); !back) base::log_warn(back.error().text());
+      return done;
+    }
+  }
+  return {};
+}
+
+void HostWorker::change(const HostOptions& read, const control::OptionChanges& changes) {
+  const base::Time now = clock_.now();
   std::optional<base::Duration> failback;
-  if (seconds) failback = std::chrono::seconds(*seconds);
+  if (read.failback) failback = std::chrono::seconds(*read.failback);
   host_->set_failback(failback);
+  host_->set_idle_release(std::chrono::seconds(read.idle_release));
+  if (changes.has("mac") && queue() == 0) {
+    host_->nic().set_takes_lan_mac(read.mac.kind == MacChoice::Kind::kNic);
+  }
+  host_->on_tap_event(now);
+  if (changes.has("mtu")) host_->nic().set_wanted_mtu(read.common.mtu, now);
+}
+
+void HostWorker::when_settled(const control::OptionChanges& changes, NicConfig::Settled done) {
+  using messaging::CfgCode;
+  struct Open {
+    std::size_t requests = 1;
+    std::optional<std::string> why{};
+  };
+  const auto open = std::make_shared<Open>();
+  const auto end = [open, done = std::move(done)](const std::optional<std::string>& why) {
+    if (why) open->why = (open->why ? *open->why + "; " : "") + *why;
+    if (--open->requests == 0) done(open->why);
+  };
+  for (const auto& [option, code] :
+       {std::pair{"mac", CfgCode::kSetMac}, std::pair{"mtu", CfgCode::kSetMtu}}) {
+    if (!changes.has(option)) continue;
+    ++open->requests;
+    host_->nic().when_settled(code, clock_.now(), end);
+  }
+  end(std::nullopt);
 }
 
 HostConfig HostWorker::host_config(std::uint32_t queues) const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/daemon/config_reload.h"
 #include "control/daemon/follower_updates.h"
 #include "control/daemon/hook_process.h"
 #include "control/daemon/uplinks.h"
@@ -43,8 +44,12 @@ class HostWorker final : public control::Worker {
   // For queue 0: they hear when the interface has its carrier for the first time.
   void set_hooks(std::unique_ptr<control::HookProcess> hooks) { hooks_ = std::move(hooks); }
 
-  // --failback, from now on; none: never. In its data thread. REQUIRES start().
-  void set_failback(std::optional<std::uint32_t> seconds);
+  // In its data thread, after start(): options that were read again, as far as they have changed.
+  // What concerns the interface is queue 0's, and comes first: if it fails, nothing has changed.
+  base::Status change_interface(const HostOptions& read, const control::OptionChanges& changes);
+  void change(const HostOptions& read, const control::OptionChanges& changes);
+  // Once the I/O unit has replied to what change_interface() changed: what it does not take.
+  void when_settled(const control::OptionChanges& changes, NicConfig::Settled done);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }
@@ -85,6 +90,7 @@ class HostWorker final : public control::Worker {
   // Of the neighbour on the way to it; none without keys.
   std::span<const fabric::session::PublicKey> key_of(std::size_t unit) const;
   base::Status check_route(const control::Carrier& carrier, const UnitOptions& unit) const;
+  std::optional<lan::MacAddress> mac_of(const MacChoice& choice) const;
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence(base::Time now) const;
   void warn_of_silence(std::size_t unit, const fabric::Link& link) const;
@@ -96,6 +102,7 @@ class HostWorker final : public control::Worker {
   void report_carrier();
 
   const HostOptions& options_;
+  const lan::MacAddress stable_mac_;  // what it is made of cannot be read once the program serves
   Admin admin_;
   std::vector<Way> ways_;  // as options_.units
   control::Uplinks uplinks_;

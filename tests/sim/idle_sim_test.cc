@@ -55,6 +55,17 @@ TEST_F(IdleSim, X_23_ten_frames_per_second_are_not_idle) {
   EXPECT_GT(given(), then);
 }
 
+TEST_F(IdleSim, B_04_another_time_counts_from_then_on) {
+  world_->host->set_idle_release({});
+  const std::uint64_t then = given();
+  world_->run(11s);
+  EXPECT_EQ(given(), then);
+  expect_frames_pass(2000);
+  world_->host->set_idle_release(2s);
+  world_->run(5s);
+  EXPECT_GT(given(), then);
+}
+
 TEST(IdleSimOff, X_23_without_the_option_nothing_is_released) {
   World world(WorldConfig{});
   ASSERT_TRUE(world.run_until(5s, [&] { return world.connected(); }));

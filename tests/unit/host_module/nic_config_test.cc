@@ -58,6 +58,30 @@ TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
   EXPECT_EQ(mtu(), 1400U);
 }
 
+// The configuration file was read again.
+TEST_F(NicConfigTest, B_04_an_mtu_that_is_no_longer_given_leaves_the_lans) {
+  configure();
+  run_pumped(NicConfig::kFollowInterval);
+  user_sets_mtu(1400);
+  nic_.set_wanted_mtu(1400, harness_.clock.now());
+  lan_has_mtu(9000);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_EQ(mtu(), 1400U);
+  nic_.set_wanted_mtu(std::nullopt, harness_.clock.now());
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_EQ(mtu(), 9000U);
+}
+
+// It had it before, from the LAN.
+TEST_F(NicConfigTest, B_04_an_mtu_that_is_given_now_stays_when_the_lan_has_more) {
+  configure();
+  run_pumped(NicConfig::kFollowInterval);
+  nic_.set_wanted_mtu(1500, harness_.clock.now());
+  lan_has_mtu(9000);
+  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_EQ(mtu(), 1500U);
+}
+
 // After kill -9 the interface is found as it was left. The LAN has 1500.
 TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the_users) {
   lan_mtu_ = tap_.mutable_state().mtu = 9000;

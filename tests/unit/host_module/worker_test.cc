@@ -135,6 +135,43 @@ TEST_F(WorkerTest, B_23_a_silent_unit_is_reported_every_minute_and_why_nothing_r
   worker.stop(clock_.now());
 }
 
+TEST_F(WorkerTest, B_04_options_that_are_read_again_change_the_interface_or_nothing) {
+  HostWorker worker(process_, options_, 0);
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
+  worker.start(file(), 1);
+  const lan::PortState before = worker.port(0).state();
+  const lan::MacAddress mac{0x02, 0, 0, 0, 0, 0x09};
+  const control::OptionChanges changes{{"mac", "mtu"}, {}};
+  HostOptions read = options_;
+  read.mac = {MacChoice::Kind::kGiven, mac};
+  read.common.mtu = lan::kLanMtuMax + 1;
+  EXPECT_FALSE(worker.change_interface(read, changes));
+  EXPECT_EQ(worker.port(0).state(), before) << "the address, too";
+
+  read.common.mtu = 1400;
+  ASSERT_TRUE(worker.change_interface(read, changes));
+  worker.change(read, changes);
+  EXPECT_EQ(worker.port(0).state().mac, mac);
+  EXPECT_EQ(worker.port(0).state().mtu, 1400U);
+  int settled = 0;
+  worker.when_settled(changes, [&](const std::optional<std::string>& why) {
+    ++settled;
+    EXPECT_FALSE(why);
+  });
+  EXPECT_EQ(settled, 1) << "there is no I/O unit to wait for";
+
+  read.mac.kind = MacChoice::Kind::kNic;
+  ASSERT_TRUE(worker.change_interface(read, changes));
+  EXPECT_EQ(worker.port(0).state().mac, mac) << "that of the NIC is not known yet";
+  read.mac = {};
+  ASSERT_TRUE(worker.change_interface(read, {{"mtu"}, {}}));
+  EXPECT_EQ(worker.port(0).state().mac, mac) << "only what has changed";
+  ASSERT_TRUE(worker.change_interface(read, changes));
+  EXPECT_EQ(worker.port(0).state().mac, control::stable_mac(options_.common.name()));
+  worker.begin_stop();
+  worker.stop(clock_.now());
+}
+
 TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
   options_.units.push_back(unit("udp://unit.example:7471"));
   const control::Uplinks::Endpoints known{options_.units[0].connect, std::nullopt};
