@@ -64,19 +64,65 @@ check_programs() {
   pings_within "reloads" 250
 }
 
+address_is() { [ "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" = "$1" ]; }
+mtu_is() { [ "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" = "$1" ]; }
+
+# The interface, of two queues.
+check_interface() {
+  local own status=0
+  config host '# nothing'
+  host_options=(--config "$work/host.toml" --queues 2) iou_options=(--queues 2)
+  bring_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  own=$(in_ns "$ns_host" cat /sys/class/net/nic0/address)
+
+  config host 'mac = "02:00:00:00:00:77"' 'mtu = 1400' 'idle-release = 60'
+  equal "the reply" "$(ask host reload)" "idle-release, mac and mtu have changed"
+  address_is 02:00:00:00:00:77 && mtu_is 1400 || fail "nic0 is as it was"
+  within "the LAN responds" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
+  reloads host "nothing has changed"
+  # What the user sets meanwhile stays.
+  ask host set mtu 1300 || fail "the MTU cannot be set"
+  reloads host "nothing has changed"
+  mtu_is 1300 || fail "the reload has undone what the user has set"
+
+  # A value that is none: nothing of the file is applied.
+  config host 'mtu = 1450' 'mac = "02:00"'
+  refuses_reload host "in the configuration file, line 2, column 1: --mac: '02:00'"
+  address_is 02:00:00:00:00:77 && mtu_is 1300 || fail "the reload with an error has changed nic0"
+
+  # What the I/O unit does not take: the interface is as with splitnic set.
+  config host 'mtu = 9000' 'mac = "nic"'
+  ask host reload >"$work/reload.out" 2>"$work/reload.err" || status=$?
+  equal "status of what the unit refuses" "$status" 1
+  grep -q "idle-release, mac and mtu have changed; the I/O unit refused the interface's MAC address: it is that of the NIC" \
+    "$work/reload.err" || fail "no reason: $(cat "$work/reload.err" "$work/reload.out")"
+  grep -q "has an MTU of 1500" "$work/reload.err" || fail "no MTU of the LAN: $(cat "$work/reload.err")"
+
+  # Two in quick succession, and the defaults.
+  config host 'mac = "02:00:00:00:00:78"' 'mtu = 1350'
+  kill -HUP "${pid_of[host]}"
+  config host '# nothing'
+  ask host reload >/dev/null || fail "the second of two reloads fails"
+  wait_until 5 address_is "$own" || fail "nic0 has not its own address again"
+  wait_until 5 mtu_is 1500 || fail "nic0 has not the MTU of the LAN again"
+  within "the LAN responds" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
+  has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+}
+
 # The addresses and rights of hosts, while one is attached.
 check_unit() {
   config iou 'allow = ["10.99.0.0/24"]'
   iou_options=(--config "$work/iou.toml")
   bring_up
   equal "refused addresses" "$(counter iou iou.allow.drop.address)" 0
-  config iou 'allow = ["10.55.0.0/24"]' 'grant = "sniff"' 'max-hosts = 3'
-  equal "the reply" "$(ask iou reload)" "allow and grant have changed; max-hosts differs: start the program again"
+  config iou 'allow = ["10.55.0.0/24"]' 'grant = "sniff"' 'max-hosts = 3'  # of 64
+  equal "the reply" "$(ask iou reload)" "allow, grant and max-hosts have changed"
   wait_until 5 counts iou iou.allow.drop.address 1 || fail "the host may still come from its address"
   within "nic0 without carrier" 5000 carrier_is "$ns_host" nic0 0
   ip -n "$ns_host" link set nic0 promisc on
   config iou 'allow = ["10.99.0.0/24"]' 'grant = "sniff"'
-  equal "the reply" "$(ask iou reload)" "allow has changed"
+  equal "the reply" "$(ask iou reload)" "allow and max-hosts have changed"
   within "the LAN responds again" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
   wait_until 5 grep -q "is in promiscuous mode" "$work/iou.log" || fail "promiscuous mode is not there, which the reload has granted"
   # The other way round.
@@ -86,6 +132,49 @@ check_unit() {
   sleep 0.3
   ip -n "$ns_host" link set nic0 promisc on
   wait_until 5 has_lines iou "may not use promiscuous mode" 1 || fail "promiscuous mode is still permitted"
+}
+
+# How many hosts, at both queues. Who is attached stays, and the number of the start is the largest.
+check_max_hosts() {
+  config iou 'max-hosts = 2'
+  iou_options=(--config "$work/iou.toml" --queues 2)
+  host_options=(--queues 2)
+  bring_up
+  make_second
+  start_second
+  second_nic_up 10.77.0.3
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  pings_begin
+  config iou '' 'max-hosts = 0'
+  refuses_reload iou "in the configuration file, line 2, column 1: --max-hosts: '0'"
+  config iou 'max-hosts = 1'
+  equal "the reply" "$(ask iou reload)" "max-hosts has changed"
+  ask iou show --verbose | has "hosts.at.most.*\b1$" || fail "show has another number: $(ask iou show --verbose)"
+  sleep 0.5
+  in_ns "$ns_second" ping -q -c 5 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the second host was ended"
+  has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  stop host2 TERM
+  start_second
+  wait_until 5 grep -qs -- --max-hosts "$work/host2.log" || fail "the second host does not mention --max-hosts"
+  is_up host2 && fail "one host more than max-hosts was admitted"
+  # More than at the start, and both changes in quick succession: the last one holds.
+  config iou 'max-hosts = 2'
+  kill -HUP "${pid_of[iou]}"
+  config iou 'max-hosts = 7'
+  equal "the reply" "$(ask iou reload | sed 's/^max-hosts has changed/nothing has changed/')" \
+    "nothing has changed; max-hosts is 2, the number at the start: start the program again for 7"
+  within "the second host" 10000 is_up host2
+  reloads iou "nothing has changed; max-hosts is 2, the number at the start: start the program again for 7"
+  pings_within "reloads of max-hosts" 250
+}
+
+# What the command line has stays, whatever the file has.
+check_command_line() {
+  config iou 'max-hosts = 5'
+  iou_options=(--config "$work/iou.toml" --max-hosts 9)
+  bring_up
+  config iou 'max-hosts = 3'
+  reloads iou "nothing has changed"
 }
 
 # Without a file there is nothing to read, and SIGHUP ends nothing.
