@@ -45,10 +45,11 @@ class HostWorker final : public control::Worker {
   void set_hooks(std::unique_ptr<control::HookProcess> hooks) { hooks_ = std::move(hooks); }
 
   // In its data thread, after start(): options that were read again, as far as they have changed.
-  // What concerns the interface is queue 0's, and comes first: if it fails, nothing has changed.
+  // Queue 0 changes the interface first: if that fails, nothing has changed.
   base::Status change_interface(const HostOptions& read, const control::OptionChanges& changes);
   void change(const HostOptions& read, const control::OptionChanges& changes);
-  // Once the I/O unit has replied to what change_interface() changed: what it does not take.
+  // Calls `done` with what the I/O unit does not take of what change_interface() changed, once it
+  // has replied.
   void when_settled(const control::OptionChanges& changes, NicConfig::Settled done);
 
   control::Admin& admin() override { return admin_; }
