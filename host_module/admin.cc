@@ -7,6 +7,7 @@
 #include "control/parse_outcome.h"
 #include "control/setting.h"
 #include "control/values.h"
+#include "fabric_emul/verbs/link_refusal.h"
 #include "host_module/nic_run.h"
 
 namespace splitnic::host {
@@ -94,7 +95,9 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
     peer.last_error += (peer.last_error.empty() ? "" : "; ") + error;
   }
   if (!link.up() && link.refusal() != fabric::InitReason::kNone) {
-    peer.last_error = "the link is refused: " + std::string(fabric::name(link.refusal()));
+    peer.last_error = "the link is refused: " + fabric::link_refusal(link.refusal());
+  } else if (!link.up() && !peer.last_heard) {
+    peer.last_error += (peer.last_error.empty() ? "" : "; ") + ("no reply: " + advice_(unit));
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
   if (const auto why = host_->nic().mac_refusal(); why && peer.last_error.empty()) {

@@ -2,7 +2,10 @@
 // there the change reaches the LAN NIC. Thread: the data thread.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "control/daemon/admin.h"
 #include "host_module/host.h"
@@ -15,10 +18,13 @@ class Admin final : public control::Admin {
  public:
   Admin(const HostOptions& options, base::Clock& clock, VisitCounters visit_carriers)
       : control::Admin(clock, std::move(visit_carriers)), options_(options) {}
+  // Returns what to look at if nothing is heard from an I/O unit.
+  using Advice = std::function<std::string(std::size_t unit)>;
   // Before this call the state is "connecting" and nothing can be set.
-  void attach(Host& host, lan::WatchedPort& tap) {
+  void attach(Host& host, lan::WatchedPort& tap, Advice advice) {
     host_ = &host;
     tap_ = &tap;
+    advice_ = std::move(advice);
   }
 
  private:
@@ -46,6 +52,7 @@ class Admin final : public control::Admin {
   const HostOptions& options_;
   Host* host_ = nullptr;
   lan::WatchedPort* tap_ = nullptr;
+  Advice advice_;
 };
 
 }  // namespace splitnic::host

@@ -146,7 +146,7 @@ void HostWorker::start(std::unique_ptr<lan::FramePort> port, std::uint32_t queue
   HostConfig config = host_config(queues);
   config.lists = std::move(lists);
   host_ = std::make_unique<Host>(config, adapter_, *tap_, random_);
-  admin_.attach(*host_, *tap_);
+  admin_.attach(*host_, *tap_, [this](std::size_t unit) { return advice(unit); });
   if (queue() > 0) return;
   for (std::size_t i = 0; i < ways_.size(); ++i) connect(i, clock_.now());
 }
@@ -350,7 +350,6 @@ void HostWorker::warn_of_silence(base::Time now) const {
 }
 
 void HostWorker::warn_of_silence(std::size_t unit, const fabric::Link& link) const {
-  const Way& way = ways_[unit];
   const std::string error = host_->send_error(unit);
   const std::string no_reply =
       "no reply from " + link.peer_name() + (error.empty() ? "" : " (" + error + ")");
@@ -359,19 +358,21 @@ void HostWorker::warn_of_silence(std::size_t unit, const fabric::Link& link) con
                    ", the other queues continue without it: do firewalls let this port pass?");
     return;
   }
-  if (common_.keys.are_given() && !keyed_.are_agreed(way.neighbour)) {
-    const bool is_direct = !way.address_of;
-    base::log_warn(
-        no_reply + ", still trying: is the " + (is_direct ? "I/O unit" : "switch") +
-        " down or the address wrong, do firewalls let its UDP port pass, is --peer its "
-        "key, and does its " +
-        (is_direct ? "--allow-key name our key" : "topology file have our key there") +
-        "? It is silent to keys that are not known there, and to a key that another machine uses");
-    return;
+  base::log_warn(no_reply + ", still trying: " + advice(unit));
+}
+
+std::string HostWorker::advice(std::size_t unit) const {
+  const Way& way = ways_[unit];
+  if (!common_.keys.are_given() || keyed_.are_agreed(way.neighbour)) {
+    return "is splitnic-iou running there, do firewalls let its UDP port pass, and does its "
+           "--allow, if it has one, name this machine?";
   }
-  base::log_warn(no_reply +
-                 ", still trying: is splitnic-iou running there, do firewalls let its UDP port "
-                 "pass, and does its --allow, if it has one, name this machine?");
+  const bool is_direct = !way.address_of;
+  return std::string("is the ") + (is_direct ? "I/O unit" : "switch") +
+         " down or the address wrong, do firewalls let its UDP port pass, is --peer its key, and "
+         "does its " +
+         (is_direct ? "--allow-key name our key" : "topology file have our key there") +
+         "? It is silent to keys that are not known there, and to a key that another machine uses";
 }
 
 }  // namespace splitnic::host

@@ -95,6 +95,8 @@ class HostWorker final : public control::Worker {
   HostConfig host_config(std::uint32_t queues) const;
   void warn_of_silence(base::Time now) const;
   void warn_of_silence(std::size_t unit, const fabric::Link& link) const;
+  // Returns what to look at if nothing is heard from the I/O unit.
+  std::string advice(std::size_t unit) const;
   void connect(std::size_t unit, base::Time now);
   void notify_followers(base::Time now);
   void visit_below(const base::CounterVisitor& visitor) const;

@@ -1,7 +1,9 @@
 #include "tools/doctor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "control/parse_outcome.h"
 #include "control/unix_socket.h"
@@ -11,12 +13,28 @@
 namespace splitnic::tools {
 namespace {
 
+constexpr std::chrono::milliseconds kLookAgainAfter{200};
+
 // Returns nothing if the program does not respond, or refuses.
 std::string ask(const std::string& path, const control::Request& request, base::Duration timeout) {
   auto client = control::Client::connect(path);
   if (!client) return {};
   const auto reply = client->ask(request, timeout);
   return reply && reply->status == control::ReplyStatus::kOk ? reply->text : std::string();
+}
+
+// Returns `before` unless copies were seen until then: their counters stay after the copy has
+// stopped, so it must try again.
+std::string stats_later(const std::string& path, const control::Request& stats,
+                        const std::string& before) {
+  if (!has_seen_copies("", before)) return before;
+  std::string now;
+  const auto until = std::chrono::steady_clock::now() + kCopyTriesWithin;
+  while (!has_seen_copies(before, now) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLookAgainAfter);
+    now = ask(path, stats, kReplyTimeout);
+  }
+  return now;
 }
 
 std::vector<Finding> examine_at(const std::string& path) {
@@ -27,8 +45,12 @@ std::vector<Finding> examine_at(const std::string& path) {
   nic.command = control::Command::kNic;
   nic.what = "statistics";
   nic.value = "rmon";
-  return examine_program(path, ask(path, stats, kReplyTimeout), ask(path, show, kReplyTimeout),
-                         ask(path, nic, kNicReplyTimeout));
+  ProgramReplies replies;
+  replies.stats = ask(path, stats, kReplyTimeout);
+  replies.stats_later = stats_later(path, stats, replies.stats);
+  replies.show = ask(path, show, kReplyTimeout);
+  replies.nic = ask(path, nic, kNicReplyTimeout);
+  return examine_program(path, replies);
 }
 
 void append(std::vector<Finding>& to, std::vector<Finding> more) {

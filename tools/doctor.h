@@ -2,6 +2,7 @@
 // to do. It changes nothing, and sends one datagram to the unit that is named. docs/CLI.md
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,21 @@ struct Finding {
 std::vector<Finding> examine_machine();
 // The way to the I/O unit at an endpoint udp://...: name, route, mtu, reply.
 std::vector<Finding> examine_unit(const std::string& endpoint);
-// Counters of a running program, what `show --json` prints of it, and, of a host, its frames at the
-// I/O unit as `ethtool -S rmon` prints them: program or identity; of a host unit and lan; path.
-// Empty `stats`: it could not be asked.
-std::vector<Finding> examine_program(const std::string& name, const std::string& stats,
-                                     const std::string& show, const std::string& nic);
+
+// The replies of a running program.
+struct ProgramReplies {
+  std::string stats;        // its counters; empty: it could not be asked
+  std::string stats_later;  // the same when has_seen_copies() was awaited
+  std::string show;         // as `show --json` prints it
+  std::string nic;          // of a host: its frames at the I/O unit, as `ethtool -S rmon` has them
+};
+// Returns whether a second host of one identity has tried to connect between two times when
+// counters were printed. Empty `before`: since the start. One that is there tries again within
+// kCopyTriesWithin: INITIATION of a session comes every 2 s, plus up to a third.
+bool has_seen_copies(const std::string& before, const std::string& now);
+inline constexpr std::chrono::milliseconds kCopyTriesWithin{3000};
+// Program or identity; of a host unit, mac and lan; path.
+std::vector<Finding> examine_program(const std::string& name, const ProgramReplies& replies);
 
 // Prints a line for each finding. Returns the exit status: 1 if one is not good. `unit` "": none;
 // `socket` is as of --control, "": all programs of the machine.

@@ -46,10 +46,10 @@ const json::array& list_of(const json::object& from, std::string_view key) {
 std::string permit_ports(const std::string& address) {
   const std::size_t at = address.rfind(':');
   const auto port = control::parse_number(address.substr(at + 1), UINT16_MAX);
-  if (!port) return "is it running?";
+  if (!port) return "";
   const std::string from = std::to_string(*port);
-  return "is it running, and does the firewall there permit UDP port " + from +
-         " and, for more queues, those behind it? nft add rule inet filter input udp dport " +
+  return "; to permit UDP port " + from +
+         " there and, for more queues, those behind it: nft add rule inet filter input udp dport " +
          from + "-" + std::to_string(*port + 7) + " accept; ufw allow " + from +
          "/udp; firewall-cmd --add-port=" + from + "/udp";
 }
@@ -60,10 +60,11 @@ Finding examine_unit_of(const std::string& name, const json::object& peer) {
   const std::string error = text_of(peer, "last_error");
   const std::string what = name + ": the I/O unit " + address + " is " + state;
   if (state == "up" || state == "standby") return {"unit", true, what};
+  if (error.starts_with("the link is refused"))
+    return {"unit", false, what + ": " + error + "; its log has more"};
   if (!peer.contains("last_heard_milliseconds")) {
-    const std::string cause = error.empty() ? "" : error + ", ";
-    return {"unit", false,
-            what + ": " + cause + "nothing was ever heard from it: " + permit_ports(address)};
+    const std::string cause = error.empty() ? "nothing was ever heard from it" : error;
+    return {"unit", false, what + ": " + cause + permit_ports(address)};
   }
   return {"unit", false,
           what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
@@ -133,31 +134,57 @@ void examine_lan(const std::string& name, const std::map<std::string, std::uint6
                         "promiscuous mode; --mac nic takes that of the card"});
 }
 
-Finding examine_identity(const std::string& name, std::uint64_t refused) {
-  if (refused == 0) return {"program", true, name + " responds"};
-  return {"identity", false,
-          name + ": a second host of one identity was refused, " + std::to_string(refused) +
-              " times: its log names both; give one of them another --name"};
+// Attempts of second hosts of one identity.
+struct Copies {
+  explicit Copies(const std::string& stats) {
+    auto counters = counters_of(stats);
+    by_name = counters["iou.hosts.refused_duplicate"];
+    // Of one at another address, and of one at the same: each takes the session back in turn.
+    by_key = counters["session.rx.drop.second"] + counters["session.reclaimed"];
+  }
+  std::uint64_t by_name = 0, by_key = 0;
+};
+
+Finding examine_identity(const std::string& name, const ProgramReplies& replies, bool logs_both) {
+  const Copies before(replies.stats), now(replies.stats_later);
+  const auto found = [&](const char* which, std::uint64_t times, const char* remedy) {
+    return Finding{"identity", false,
+                   name + ": a second host " + which + " connects again and again, " +
+                       std::to_string(times) + " times until now: " +
+                       (logs_both ? "the log of the I/O unit names both; " : "") + remedy};
+  };
+  if (now.by_key > before.by_key) {
+    return found("with the key of another", now.by_key,
+                 "make a key for each machine (splitnic keygen)");
+  }
+  if (now.by_name > before.by_name) {
+    return found("of one identity", now.by_name, "give one of them another --name");
+  }
+  return {"program", true, name + " responds"};
 }
 
 }  // namespace
 
-std::vector<Finding> examine_program(const std::string& name, const std::string& stats,
-                                     const std::string& show, const std::string& nic) {
-  if (stats.empty()) {
+bool has_seen_copies(const std::string& before, const std::string& now) {
+  const Copies first(before), last(now);
+  return last.by_name > first.by_name || last.by_key > first.by_key;
+}
+
+std::vector<Finding> examine_program(const std::string& name, const ProgramReplies& replies) {
+  if (replies.stats.empty()) {
     return {{"program", false, name + ": no program responds: start it, or remove the socket"}};
   }
-  auto counters = counters_of(stats);
-  std::vector<Finding> out = {examine_identity(name, counters["iou.hosts.refused_duplicate"])};
   boost::system::error_code error;
-  const json::value parsed = json::parse(show, error);
+  const json::value parsed = json::parse(replies.show, error);
   const json::object* const shown = error ? nullptr : parsed.if_object();
+  const std::string role = shown == nullptr ? "" : text_of(*shown, "role");
+  std::vector<Finding> out = {examine_identity(name, replies, role == "iou")};
   if (shown == nullptr) return out;
-  if (text_of(*shown, "role") == "host") {
+  if (role == "host") {
     examine_units(name, *shown, out);
-    examine_lan(name, counters_of(nic), out);
+    examine_lan(name, counters_of(replies.nic), out);
   }
-  examine_paths(name, *shown, counters["link.path_narrowed"] > 0, out);
+  examine_paths(name, *shown, counters_of(replies.stats)["link.path_narrowed"] > 0, out);
   return out;
 }
 

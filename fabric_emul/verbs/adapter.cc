@@ -7,31 +7,13 @@
 #include "base/log.h"
 #include "fabric_emul/transport/service.h"
 #include "fabric_emul/verbs/context_of.h"
+#include "fabric_emul/verbs/link_refusal.h"
 
 namespace splitnic::fabric {
 namespace {
 
 constexpr std::size_t kLidMax = 0xFFFF;
 constexpr std::uint16_t kMinRnrTimer = 10;  // x 10 us
-
-// Advice for the log line of a refusal.
-std::string_view remedy(InitReason reason) {
-  switch (reason) {
-    case InitReason::kVersion:
-      return ": use the same release of splitnic at both ends";
-    case InitReason::kProfile:
-      return ": --link-profile must be the same at both ends";
-    case InitReason::kMcp:
-      return ": its path, or --cell, must allow cells of 256 bytes";
-    case InitReason::kBusy:
-      return ": it has as many hosts as its --max-hosts admits";
-    case InitReason::kDuplicate:
-      return ": another program of our identity is connected to it: if this machine is a copy of "
-             "another, or a second program here has this --name, give one of them another --name";
-    default:
-      return "";
-  }
-}
 
 }  // namespace
 
@@ -331,8 +313,7 @@ void Adapter::on_link_up(Link& link) {
 void Adapter::on_refused(Link& link, InitReason reason) {
   if (!refusals_[&link].note(reason, now_)) return;
   base::log_warn({base::EventKind::kRefused, link.peer_name()},
-                 link.peer_name() + " refuses the link: " + std::string(name(reason)) +
-                     std::string(remedy(reason)));
+                 link.peer_name() + " refuses the link: " + link_refusal(reason));
 }
 
 // A link that is down keeps its queue pairs: they continue when it is back, or time out.

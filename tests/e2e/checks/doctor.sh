@@ -46,15 +46,37 @@ check_broken() {
   refuses 2 "udp://ADDRESS:PORT" "$bin/splitnic" doctor shm://x
 }
 
+# A copy of the machine is found at both ends, also when its attempts have become rare, and no longer when it has stopped.
 check_duplicate() {
-  plain
+  local copy=() counted=iou.hosts.refused_duplicate remedy="give one of them another --name"
+  local reason="another program of our identity is connected"
   bring_up
   make_second
+  if [ "$links" = keyed ]; then
+    copy=(--key-file "$work/host.key" --peer "$(public "$next_to_second")")
+    counted=session.rx.drop.second remedy="the log of the I/O unit names both; make a key for each machine (splitnic keygen)"
+    reason="a key that another machine uses"
+  fi
   # shellcheck disable=SC2034 # of lib.sh
   second_name=hosta
-  start_second
-  wait_until 5 counts iou iou.hosts.refused_duplicate 1 || fail "the copy is not refused"
-  finds "identity: .*give one of them another --name" "$bin/splitnic" doctor --control "$work/iou.sock"
+  start_second "${copy[@]}"
+  wait_until 15 counts iou "$counted" 7 || fail "the copy is not refused"
+  finds "identity: .*$remedy" in_ns "$ns_iou" "$bin/splitnic" doctor --control "$work/iou.sock"
+  finds "unit: .*$reason" in_ns "$ns_second" "$bin/splitnic" doctor --control "$work/host2.sock"
+  stop host2 TERM
+  well "program: .* responds" in_ns "$ns_iou" "$bin/splitnic" doctor --control "$work/iou.sock"
+}
+
+# Two processes with one key at one address: each ends the session of the other.
+check_duplicate_here() {
+  keyed
+  bring_up
+  local unit=(--connect "udp://$iou_address" --peer "$(public unit)" --key-file "$work/host.key")
+  start host2 "$ns_host" "$bin/splitnic-host" "${unit[@]}" --tap nic1 --name hostb --control "$work/host2.sock"
+  wait_until 10 counts iou session.reclaimed 2 || fail "neither takes the session back"
+  finds "identity: .*make a key for each machine" in_ns "$ns_iou" "$bin/splitnic" doctor --control "$work/iou.sock"
+  stop host2 KILL
+  well "program: .* responds" in_ns "$ns_iou" "$bin/splitnic" doctor --control "$work/iou.sock"
 }
 
 # well WORDS COMMAND...: everything is ok, and one line has the words.

@@ -130,6 +130,7 @@ TEST_F(WorkerTest, B_23_a_silent_unit_is_reported_every_minute_and_why_nothing_r
   show.json = true;
   worker.admin().handle(show, [&](const control::Reply& reply) {
     EXPECT_THAT(reply.text, HasSubstr("sending to it fails: Connection refused"));
+    EXPECT_THAT(reply.text, HasSubstr("no reply: is splitnic-iou running there"));
   });
   worker.begin_stop();
   worker.stop(clock_.now());
