@@ -178,7 +178,7 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
   std::optional<asio::local::stream_protocol::acceptor> local_;
   std::optional<asio::ip::tcp::acceptor> tcp_;
   asio::steady_timer retry_;
-  SocketFile file_;
+  SocketFile file_{"--metrics"};
   bool is_loopback_ = false;     // a TCP port that only this machine reaches
   std::vector<Client> clients_;  // the oldest first
   std::uint64_t dropped_ = 0;    // clients, for want of room

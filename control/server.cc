@@ -151,7 +151,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   std::shared_ptr<Mailbox> mailbox_;
   Stream::acceptor acceptor_;
   asio::steady_timer accept_timer_;
-  SocketFile file_;
+  SocketFile file_{"--name (of a service: another instance name) or --control"};
   std::set<std::shared_ptr<ServedClient>> clients_;
   std::weak_ptr<lan::FrameCapture> capture_;  // the one that runs
 };

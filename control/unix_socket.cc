@@ -25,40 +25,44 @@ using ErrorCode = boost::system::error_code;
 constexpr std::size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kBacklog = 16;
 
-base::Status make_folder_of(const std::string& path) {
+// `others` as of SocketFile.
+base::Status make_folder_of(const std::string& path, const std::string& others) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0) return {};
   const std::string folder = path.substr(0, slash);
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
-    return base::Error::from_errno("making the folder " + folder + " for the control socket",
-                                   errno);
+    const int error = errno;
+    return base::Error(
+        base::Error::from_errno("making the folder of the socket " + path, error).text() +
+            ": make it before, or choose another " + others,
+        error);
   }
   return {};
 }
 
 // OK if `path` is free now: nothing was there, or a socket without a listener, which is removed.
-base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoint) {
+base::Status clear_stale(const std::string& path, const Stream::endpoint& endpoint,
+                         const std::string& others) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0) {
     if (errno == ENOENT) return {};
     return base::Error::from_errno("looking at " + path, errno);
   }
   if (!S_ISSOCK(found.st_mode)) {
-    return base::Error(path + " exists and is not a socket: choose another --control");
+    return base::Error(path + " exists and is not a socket: choose another " + others);
   }
   asio::io_context io(1);
   Stream::socket probe(io);
   const ErrorCode error = connect_to_listener(probe, endpoint);
   if (!error || error == asio::error::try_again) {
-    return base::Error("another program listens on " + path +
-                       ": stop it, or choose another --name (of a service: another "
-                       "instance name) or --control");
+    return base::Error("another program listens on " + path + ": stop it, or choose another " +
+                       others);
   }
   if (error != asio::error::connection_refused && error.value() != ENOENT) {
     return base::Error::from_errno("asking who owns " + path, error.value());
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return base::Error::from_errno("removing the stale control socket " + path, errno);
+    return base::Error::from_errno("removing the stale socket " + path, errno);
   }
   return {};
 }
@@ -85,7 +89,7 @@ void admit_group(const std::string& path) {
 
 base::Result<Stream::endpoint> unix_endpoint(const std::string& path) {
   if (path.empty() || path.size() > kPathBytesMax) {
-    return base::Error("the control socket's path must have 1 to " + std::to_string(kPathBytesMax) +
+    return base::Error("the path of a socket must have 1 to " + std::to_string(kPathBytesMax) +
                        " characters: " + path);
   }
   return Stream::endpoint(path);
@@ -113,18 +117,18 @@ ErrorCode connect_to_listener(Stream::socket& socket, const Stream::endpoint& en
 base::Status SocketFile::listen(const std::string& path, Acceptor& acceptor) {
   const auto endpoint = unix_endpoint(path);
   if (!endpoint) return endpoint.error();
-  if (auto made = make_folder_of(path); !made) return made;
-  if (auto cleared = clear_stale(path, *endpoint); !cleared) return cleared;
+  if (auto made = make_folder_of(path, others_); !made) return made;
+  if (auto cleared = clear_stale(path, *endpoint, others_); !cleared) return cleared;
   ErrorCode error;
   acceptor.open(Stream(), error);
-  if (error) return base::Error::from_errno("making the control socket", error.value());
+  if (error) return base::Error::from_errno("making the socket " + path, error.value());
   // Linux gives the file the mode that the socket has at bind (less the umask).
   if (::fchmod(acceptor.native_handle(), 0600) != 0) {
-    return base::Error::from_errno("setting the mode of the control socket", errno);
+    return base::Error::from_errno("setting the mode of the socket " + path, errno);
   }
   acceptor.bind(*endpoint, error);
   if (error) {
-    return base::Error::from_errno("making the control socket " + path, error.value());
+    return base::Error::from_errno("making the socket " + path, error.value());
   }
   struct stat made {};
   if (::lstat(path.c_str(), &made) != 0) {
@@ -134,7 +138,7 @@ base::Status SocketFile::listen(const std::string& path, Acceptor& acceptor) {
   }
   if (error) {
     ::unlink(path.c_str());
-    return base::Error::from_errno("listening on the control socket " + path, error.value());
+    return base::Error::from_errno("listening on the socket " + path, error.value());
   }
   admit_group(path);
   path_ = path;

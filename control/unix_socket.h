@@ -6,6 +6,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -33,6 +34,9 @@ class SocketFile {
  public:
   using Acceptor = boost::asio::local::stream_protocol::acceptor;
 
+  // `others` is what leads to another path, for errors: "--metrics".
+  explicit SocketFile(std::string others) : others_(std::move(others)) {}
+
   // Opens, binds and listens. The file has mode 0600 from the beginning, and then 0660 with the
   // group kControlGroup, if there is one that the user may give it to. Its folder is made if it is
   // missing. An error leaves nothing behind.
@@ -41,6 +45,7 @@ class SocketFile {
   void remove();
 
  private:
+  std::string others_;
   std::string path_;
   unsigned long device_ = 0;
   unsigned long inode_ = 0;

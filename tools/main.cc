@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "control/cli_app.h"
 #include "control/flush_request.h"
@@ -274,10 +275,20 @@ std::string command_of(const CLI::App& app) {
 }
 
 // CLI11 would only report that a command is missing.
-bool is_unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return false;
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+bool is_unknown_command(const CLI::App& app, const std::vector<const char*>& words) {
+  if (words.size() < 2 || words[1][0] == '-') return false;
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == words[1]; };
   return app.get_subcommands(is_named).empty();
+}
+
+// "help COMMAND" is "COMMAND --help".
+std::vector<const char*> words_of(int argc, char** argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc >= 2 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  return words;
 }
 
 }  // namespace
@@ -290,14 +301,12 @@ int main(int argc, char** argv) {
       "datagrams over it; simulate a fabric; decrypt captures; check implementations of the "
       "protocol.");
   add_commands(*app, typed);
-  if (argc == 2 && std::string_view(argv[1]) == "help") {
-    std::fputs(app->help().c_str(), stdout);
-    return control::kExitOk;
+  const std::vector<const char*> words = words_of(argc, argv);
+  if (is_unknown_command(*app, words)) {
+    return bad_usage("unknown command '" + std::string(words[1]) + "' (see --help)");
   }
-  if (is_unknown_command(*app, argc, argv)) {
-    return bad_usage("unknown command '" + std::string(argv[1]) + "' (see --help)");
-  }
-  if (const auto refusal = control::run_parser(*app, argc, argv)) {
+  if (const auto refusal =
+          control::run_parser(*app, static_cast<int>(words.size()), words.data())) {
     std::fputs(refusal->text.c_str(), refusal->exit_code == control::kExitOk ? stdout : stderr);
     return refusal->exit_code;
   }

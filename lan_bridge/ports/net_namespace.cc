@@ -40,6 +40,12 @@ base::Result<NetNamespace::Scope> NetNamespace::enter() const {
                            "with RestrictNamespaces=net",
                        EPERM);
   }
+  if (errno == EINVAL) {
+    return base::Error(name_ +
+                           " is not a network namespace: give a name that ip netns lists, or a "
+                           "path such as /proc/PID/ns/net",
+                       EINVAL);
+  }
   return base::Error::from_errno("entering the network namespace " + name_, errno);
 }
 

@@ -145,6 +145,12 @@ check_errors() {
     --insecure-lab
   refused 2 "address block" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7999 --insecure-lab \
     --allow 10.0.0.0/33
+  refused 1 "the socket /proc/x/y: No such file or directory: make it before, or choose another --metrics" "${iou[@]}" --lan "$port:lan0" \
+    --listen udp://127.0.0.1:7999 --insecure-lab --metrics unix:/proc/x/y
+  refused 1 "the socket /proc/x/y: .* choose another --name or --control" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
+    --listen udp://127.0.0.1:7999 --insecure-lab --control /proc/x/y
+  refused 1 "$work is not a network namespace: give a name that ip netns lists" "${host[@]}" --connect "udp://$iou_address" --tap nic1 \
+    --insecure-lab --netns "$work"
   refused 1 "route" "${host[@]}" --connect "udp://$iou_address" --tap fab0 --insecure-lab
   in_ns "$ns_host" ping -q -c 3 -i 0.05 -W 1 10.77.0.2 >/dev/null || fail "a refused program disturbed the running ones"
 }
@@ -158,6 +164,19 @@ check_unprivileged() {
     --lan "$port:lan0" --listen udp://127.0.0.1:7471 --insecure-lab
   refused 1 "not permitted" ip netns exec "$ns_host" "${as_nobody[@]}" "$bin/splitnic-host" --control "$work/n.sock" \
     --connect udp://127.0.0.1:7471 --tap nic0 --insecure-lab
+}
+
+# `help`, and with the name of a command as --help of that.
+check_help() {
+  local command
+  equal "splitnic help" "$("$bin/splitnic" help)" "$("$bin/splitnic" --help)"
+  for command in show "show topology" "capture start" pubkey; do
+    # shellcheck disable=SC2086 # words
+    equal "help of $command" "$("$bin/splitnic" help $command)" "$("$bin/splitnic" $command --help)"
+    # shellcheck disable=SC2086
+    "$bin/splitnic" help $command | has -- --help || fail "no help of $command"
+  done
+  refused 2 "unknown command 'shwo'" "$bin/splitnic" help shwo
 }
 
 gone() { ! ip -n "$ns_host" link show nic0 >/dev/null 2>&1; }

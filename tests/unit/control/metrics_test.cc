@@ -139,6 +139,22 @@ TEST(MetricsListenTest, B_06_it_listens_at_an_address_that_no_interface_has_yet)
   }
 }
 
+TEST(MetricsListenTest, a_socket_that_cannot_be_made_is_an_error_with_the_option) {
+  const support::TempFolder folder;
+  asio::io_context io;
+  const auto open = [&](const std::string& path) {
+    const auto opened =
+        MetricsServer::open(io, parse_metrics_address("unix:" + path, false).value(),
+                            [](const std::function<void(Snapshot)>&) { return false; });
+    return opened ? "" : opened.error().text();
+  };
+  EXPECT_EQ(open(folder.path("a/b/m")), "making the folder of the socket " + folder.path("a/b/m") +
+                                            ": No such file or directory: make it before, or "
+                                            "choose another --metrics");
+  EXPECT_EQ(open(folder.path()),
+            folder.path() + " exists and is not a socket: choose another --metrics");
+}
+
 class MetricsServerTest : public ::testing::Test {
  protected:
   MetricsServerTest() {

@@ -330,7 +330,10 @@ TEST(ServerTest, what_is_no_socket_is_left_alone) {
   EXPECT_THAT(started.error().text(), HasSubstr("is not a socket"));
   EXPECT_TRUE(std::filesystem::is_directory(folder.path()));
   EXPECT_FALSE(ControlThread::open(folder.path(std::string(200, 'x')), queue, echo).has_value());
-  EXPECT_FALSE(ControlThread::open(folder.path("a/b/c.sock"), queue, echo).has_value());
+  const auto nowhere = ControlThread::open(folder.path("a/b/c.sock"), queue, echo);
+  ASSERT_FALSE(nowhere.has_value());
+  EXPECT_THAT(nowhere.error().text(),
+              HasSubstr("make it before, or choose another --name or --control"));
 }
 
 TEST(ServerTest, stop_leaves_the_file_of_a_successor) {
