@@ -15,6 +15,7 @@
 #   iperf [OPTIONS]                   one run of an iperf3 client of the host against "server" at 10.77.0.2
 #   throughput [SECONDS]              iperf3 each way, in Mbit/s; not checked, but it must run
 #   send_tagged VLAN [IF]            five frames of the LAN to nic0, with that tag
+#   tagged_frames COUNT TAG NS IF TO  frames with that tag, VLAN and priority
 #   quieten                           nobody but the check speaks on either end
 #   address_ipv6                      gives nic0 fd77::1 and the LAN fd77::2
 #   static_neighbours                 nor asks who has an address; both keep theirs
@@ -232,12 +233,16 @@ replay_both_ways() {
 }
 
 # send_tagged VLAN [IF]: five frames of the LAN, from its interface lan0 or IF, to nic0 of the host, with that tag.
-send_tagged() {
-  in_ns "$ns_lan" "$python" -c 'import socket, sys
+send_tagged() { tagged_frames 5 "$1" "$ns_lan" "${2:-lan0}" "$(mac_of "$ns_host" nic0)"; }
+
+# tagged_frames COUNT TAG NS IF TO: from that interface to that address; TAG is the VLAN, with the priority in the upper bits.
+tagged_frames() {
+  in_ns "$3" "$python" -c 'import socket, sys
+count, tag, interface = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-s.bind((sys.argv[2], 0))
-source, to = (bytes.fromhex(text.replace(":", "")) for text in sys.argv[3:])
-for _ in range(5):
-    s.send(to + source + bytes.fromhex("8100") + int(sys.argv[1]).to_bytes(2, "big") + bytes.fromhex("88b5") + bytes(60))' \
-    "$1" "${2:-lan0}" "$(mac_of "$ns_lan" "${2:-lan0}")" "$(mac_of "$ns_host" nic0)"
+s.bind((interface, 0))
+source, to = (bytes.fromhex(text.replace(":", "")) for text in sys.argv[4:])
+for _ in range(count):
+    s.send(to + source + bytes.fromhex("8100") + tag.to_bytes(2, "big") + bytes.fromhex("88b5") + bytes(60))' \
+    "$1" "$2" "$4" "$(mac_of "$3" "$4")" "$5"
 }

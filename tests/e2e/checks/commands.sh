@@ -166,6 +166,18 @@ check_unprivileged() {
     --connect udp://127.0.0.1:7471 --tap nic0 --insecure-lab
 }
 
+# A file of settings that this user may not read.
+check_private_file() {
+  local as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all) program
+  chmod 755 "$work"
+  echo 'mtu = 1400' >"$work/host.toml"
+  chmod 600 "$work/host.toml"
+  for program in host iou switch; do
+    refused 2 "config: $work/host.toml: Permission denied: make it readable for the user of this program" \
+      "${as_nobody[@]}" "$bin/splitnic-$program" --config "$work/host.toml"
+  done
+}
+
 # `help`, and with the name of a command as --help of that.
 check_help() {
   local command

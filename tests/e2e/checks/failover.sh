@@ -103,6 +103,22 @@ kill_and_come_back() {
   gap=$taken
 }
 
+# It stays with the next unit, until the settings that it has read again allow it to go back.
+check_never() {
+  echo 'failback = "never"' >"$work/host.toml"
+  bring_up_two --config "$work/host.toml"
+  within "the other unit is on standby" 10000 states_are "up standby"
+  stop iou KILL
+  within "the next unit takes over" 10000 states_are "down up"
+  start_first
+  within "the preferred unit is on standby" 10000 states_are "standby up"
+  sleep 2
+  equal "states, of a host that never goes back" "$(states)" "standby up"
+  echo 'failback = 0' >"$work/host.toml"
+  ask host reload || fail "the settings are not read again"
+  within "back at the preferred unit" 5000 states_are "up standby"
+}
+
 check_both_gone() {
   bring_up_two --failback 1
   within "the other unit is on standby" 3000 states_are "up standby"

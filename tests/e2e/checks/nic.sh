@@ -340,12 +340,32 @@ check_qos() {
   [ "$named" -ge 40 ] || fail "20 requests and 20 replies are $named cells on lane 1"
   echo "cells on lane 1: $named for 20 requests with DSCP 46 and their replies"
   carrier_is "$ns_host" nic0 1 || fail "nic0 has lost its carrier"
+  ask host qos nic0 set pcp 5 1 || fail "qos set pcp"
+  within "the connection with a priority" 5000 priority_in_force
+  before=$(lane_1)
+  pass_both_ways 4
+  equal "cells of another priority on lane 1" "$(lane_1)" "$before"
+  pass_both_ways 5
+  named=$(($(lane_1) - before))
+  [ "$named" -ge 40 ] || fail "20 frames each way with priority 5 are $named cells on lane 1"
+  echo "cells on lane 1: $named for 20 frames each way with priority 5"
   refuses 1 "3 different levels" "$bin/splitnic" qos nic0 set pcp 1 1 pcp 2 2 pcp 3 5 pcp 4 6 --control "$work/host.sock"
   ask host qos nic0 clear || fail "qos clear"
   within "the connection without levels" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 -Q 0xb8 10.77.0.2
   ask host qos nic0 | has "Levels: none" || fail "qos: $(ask host qos nic0)"
 }
 in_force() { ask host qos nic0 | has "dscp 46: 1$"; }
+priority_in_force() { ask host qos nic0 | has "pcp 5: 1$"; }
+
+# pass_both_ways PRIORITY: 20 frames each way with a tag of VLAN 7 and that 802.1p priority.
+pass_both_ways() {
+  local to_lan to_host tag=$(($1 << 13 | 7))
+  to_lan=$(of_unit iou.from_host.tagged) to_host=$(of_unit iou.to_host.tagged)
+  tagged_frames 20 "$tag" "$ns_host" nic0 "$(mac_of "$ns_lan" lan0)"
+  tagged_frames 20 "$tag" "$ns_lan" lan0 "$(mac_of "$ns_host" nic0)"
+  wait_until 3 have_passed $((to_lan + 20)) $((to_host + 20)) || fail "frames with priority $1 do not pass"
+}
+have_passed() { [ "$(of_unit iou.from_host.tagged)" -ge "$1" ] && [ "$(of_unit iou.to_host.tagged)" -ge "$2" ]; }
 
 # list_unit OPTION...: `splitnic list` from the host's machine, on which no host runs.
 list_unit() { in_ns "$ns_host" "$bin/splitnic" list "udp://$iou_address" "$@"; }

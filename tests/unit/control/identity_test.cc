@@ -1,10 +1,14 @@
 #include "control/identity.h"
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <fstream>
 
+#include "base/endian.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {
@@ -21,6 +25,30 @@ TEST(IdentityTest, B_21_the_machine_is_known_by_a_keyed_hash) {
   EXPECT_EQ(machine_app_id("lab"), (Id{0xf2, 0x37, 0xea, 0xed, 0x71, 0x90, 0x48, 0x4d, 0xaa, 0x90,
                                        0x1c, 0x3b, 0x53, 0x5e, 0xff, 0x95}))
       << "no /etc/machine-id: the host name is the key";
+}
+
+// Without a state folder that can be used, what goes on the wire follows from that hash, and not
+// from the identifier.
+TEST(IdentityTest, B_21_eui64_and_mac_follow_from_the_keyed_hash) {
+  ASSERT_EQ(::setenv("STATE_DIRECTORY", "/nonexistent", 1), 0);
+  std::string machine;
+  std::ifstream("/etc/machine-id") >> machine;
+  const Id key = machine_app_id(machine.empty() ? machine_name() : machine);
+  const auto hash_of = [&](const std::string& subject) {
+    std::array<std::uint8_t, 32> digest{};
+    EXPECT_NE(::HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                     reinterpret_cast<const std::uint8_t*>(subject.data()), subject.size(),
+                     digest.data(), nullptr),
+              nullptr);
+    return base::load_be<std::uint64_t>(reinterpret_cast<const std::byte*>(digest.data()));
+  };
+  EXPECT_EQ(node_eui64("n", "host"), hash_of("eui64/host/n") | 1);
+  const std::uint64_t hash = hash_of("mac/n");
+  const lan::MacAddress mac = stable_mac("n");
+  for (std::size_t i = 1; i < mac.size(); ++i) {
+    EXPECT_EQ(mac[i], static_cast<std::uint8_t>(hash >> (8 * i))) << i;
+  }
+  ASSERT_EQ(::unsetenv("STATE_DIRECTORY"), 0);
 }
 
 TEST(IdentityTest, another_machine_is_another_node) {
