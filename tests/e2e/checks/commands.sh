@@ -147,7 +147,7 @@ check_errors() {
     --allow 10.0.0.0/33
   refused 1 "the socket /proc/x/y: No such file or directory: make it before, or choose another --metrics" "${iou[@]}" --lan "$port:lan0" \
     --listen udp://127.0.0.1:7999 --insecure-lab --metrics unix:/proc/x/y
-  refused 1 "the socket /proc/x/y: .* choose another --name or --control" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
+  refused 1 "the socket /proc/x/y: .* choose another --name .* or --control" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
     --listen udp://127.0.0.1:7999 --insecure-lab --control /proc/x/y
   refused 1 "$work is not a network namespace: give a name that ip netns lists" "${host[@]}" --connect "udp://$iou_address" --tap nic1 \
     --insecure-lab --netns "$work"
