@@ -1,6 +1,6 @@
-// Time that the reports of `show` and `stats` take of the data thread of an I/O unit, between two
-// rounds of frames: of the first step, which lists the hosts and adds up their counters, and of the
-// longest of those that follow. Asserts nothing.
+// Time that the reports of `show`, `show --verbose` and `stats` take of the data thread of an I/O
+// unit, between two rounds of frames: of the first step, which lists the hosts and adds up their
+// counters, and of the longest of those that follow. Asserts nothing.
 //   report_bench [HOSTS]     default 64
 #include <algorithm>
 #include <cstdio>
@@ -32,15 +32,13 @@ double median(std::vector<double> took) {
 
 // Each step but the first is a run of the commands; the text of a reply is made in another thread.
 void measure(Admin& admin, control::CommandQueue& commands, const char* name,
-             control::Command command) {
+             const control::Request& request) {
   std::function<void()> make_text;
   admin.set_text_thread([&](std::function<void()> make) { make_text = std::move(make); });
   std::vector<double> first;
   std::vector<double> longest;
   std::size_t steps = 1;
   for (std::size_t i = 0; i < kRounds; ++i) {
-    control::Request request;
-    request.command = command;
     make_text = nullptr;
     first.push_back(microseconds([&] { admin.handle(request, [](const control::Reply&) {}); }));
     double most = 0;
@@ -49,7 +47,7 @@ void measure(Admin& admin, control::CommandQueue& commands, const char* name,
     }
     longest.push_back(most);
   }
-  std::printf("%-5s  first step %6.1f us, longest of %zu others %6.1f us (medians of %zu)\n", name,
+  std::printf("%-14s  first step %6.1f us, longest of %zu others %6.1f us (medians of %zu)\n", name,
               median(first), steps - 1, median(longest), kRounds);
 }
 
@@ -73,8 +71,14 @@ int run(std::size_t hosts) {
   admin.set_commands(commands);
   std::printf("%zu hosts, steps of %lld us\n", hosts,
               static_cast<long long>(control::Admin::kStep.count() / 1000));
-  measure(admin, commands, "show", control::Command::kShow);
-  measure(admin, commands, "stats", control::Command::kStats);
+  control::Request request;
+  request.command = control::Command::kShow;
+  measure(admin, commands, "show", request);
+  request.verbose = true;
+  measure(admin, commands, "show --verbose", request);
+  request = {};
+  request.command = control::Command::kStats;
+  measure(admin, commands, "stats", request);
   return 0;
 }
 
