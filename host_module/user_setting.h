@@ -13,13 +13,13 @@ namespace splitnic::host {
 template <class Value>
 class UserSetting {
  public:
-  // What the I/O unit has, or is to have: a default one if the user has set none, or if the unit
-  // has refused it.
+  // Returns the one that the I/O unit has, or is to have: a default one if the user has set none,
+  // or if the unit has refused it.
   Value value() const {
     if (state_ == State::kRefused) return Value{};
     return granted_ ? *granted_ : requested();
   }
-  // What the user has set, or a default one.
+  // Returns the one that the user has set, or a default one.
   Value requested() const { return requested_.value_or(Value{}); }
   // `is_acknowledged`: the I/O unit has replied OK; otherwise it is requested on a connection.
   void set(const Value& value, bool is_acknowledged) {

@@ -332,8 +332,7 @@ TEST(ServerTest, what_is_no_socket_is_left_alone) {
   EXPECT_FALSE(ControlThread::open(folder.path(std::string(200, 'x')), queue, echo).has_value());
   const auto nowhere = ControlThread::open(folder.path("a/b/c.sock"), queue, echo);
   ASSERT_FALSE(nowhere.has_value());
-  EXPECT_THAT(nowhere.error().text(),
-              HasSubstr("make it before, or choose another --name or --control"));
+  EXPECT_THAT(nowhere.error().text(), HasSubstr("make it before, or choose another --name"));
 }
 
 TEST(ServerTest, stop_leaves_the_file_of_a_successor) {
