@@ -125,11 +125,10 @@ TEST_F(HostsReloadTest, before_it_serves_and_without_a_file_it_is_refused) {
 }
 
 TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
-  options_.max_hosts = 7;
   start();
   EXPECT_FALSE(first_->rights_of_others().may_sniff);
   EXPECT_TRUE(first_->addresses().empty());
-  EXPECT_EQ(first_->hosts_max(), 7U);
+  EXPECT_EQ(first_->hosts_max(), options_.max_hosts);
   IouOptions read = options_;
   read.max_hosts = 1;
   read.grants_sniff = true;
