@@ -88,10 +88,10 @@ class ConfigReload {
   }
   // `option` can change only back to what it was at the start, since what the file has waits for
   // the next one; each reload has this note until then. The value in read.options is the caller's.
-  void hold(Read& read, const std::string& option, std::string note) const {
+  void hold(Read& read, const std::string& option, const std::string& note) const {
     in_force_.restore_start(read.given, option);
     read.changes = in_force_.changes(read.given);
-    read.changes.note = std::move(note);
+    read.changes.note = note;
   }
   // The program has applied what can change, but for the log level, which changes now.
   void take(const Read& read) {
