@@ -128,7 +128,8 @@ void add_counter(Families& to, const Snapshot& snapshot, std::string name, std::
 }
 
 void add_state(Families& to, const Snapshot& snapshot) {
-  add(to, "up", "gauge", "Whether the host is connected, the I/O unit serves, or a port of the switch is up.", {},
+  add(to, "up", "gauge",
+      "Whether the host is connected, the I/O unit serves, or a port of the switch is up.", {},
       snapshot.state == "up" ? 1 : 0);
   add(to, "info", "gauge", "The program.", {{"role", snapshot.role}, {"name", snapshot.name}}, 1);
   for (const PeerInfo& peer : snapshot.peers) {
