@@ -21,6 +21,7 @@ bool CommandQueue::post(Command command) {
   const std::lock_guard lock(mutex_);
   if (closed_ || waiting_.size() >= capacity_) return false;
   waiting_.push_back(std::move(command));
+  has_waiting_.store(true, std::memory_order_release);
   const std::uint64_t one = 1;
   // Can only fail when the counter would overflow, and then the fd is readable anyway.
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof(one));
@@ -28,8 +29,10 @@ bool CommandQueue::post(Command command) {
 }
 
 std::size_t CommandQueue::run() {
+  if (!has_waiting_.load(std::memory_order_acquire)) return 0;
   {
     const std::lock_guard lock(mutex_);
+    has_waiting_.store(false, std::memory_order_relaxed);
     std::uint64_t count = 0;  // reading clears it; nothing to read is no error
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof(count));
     std::swap(waiting_, running_);

@@ -4,6 +4,7 @@
 // run() is called by the one thread that owns what commands touch.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <mutex>
@@ -26,7 +27,8 @@ class CommandQueue {
   // Readable while commands wait (an eventfd).
   int fd() const { return event_.get(); }
   // Runs the waiting commands in order and returns their number; a command posted meanwhile waits
-  // for the next call.
+  // for the next call. While none waits it takes no lock and no system call, so that a busy loop
+  // may call it in each iteration.
   std::size_t run();
   // Destroys the waiting commands and refuses all later ones.
   void close();
@@ -35,9 +37,10 @@ class CommandQueue {
   const std::size_t capacity_;
   base::UniqueFd event_;
   std::mutex mutex_;
-  std::vector<Command> waiting_;  // guarded by mutex_
-  bool closed_ = false;           // guarded by mutex_
-  std::vector<Command> running_;  // of the owner of run(); kept for its memory
+  std::atomic<bool> has_waiting_ = false;  // written with mutex_ held
+  std::vector<Command> waiting_;           // guarded by mutex_
+  bool closed_ = false;                    // guarded by mutex_
+  std::vector<Command> running_;           // of the owner of run(); kept for its memory
 };
 
 }  // namespace splitnic::control

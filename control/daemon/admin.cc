@@ -35,20 +35,25 @@ Admin::Admin(base::Clock& clock, VisitCounters visit_carriers)
 void Admin::handle(const Request& request, ReplyFunction reply) {
   switch (request.command) {
     case Command::kShow:
-    case Command::kStats:
-      return report(request, std::move(reply));
+    case Command::kStats: {
+      const bool is_show = request.command == Command::kShow;
+      const bool is_verbose = is_show && request.verbose;
+      return collect({.request = request,
+                      .parts = {.has_peers = is_show,
+                                .has_counters = !is_show || is_verbose,
+                                .has_details = is_verbose},
+                      .reply = std::move(reply)});
+    }
     case Command::kSet:
       if (request.what == kFlushSetting) return flush(request.value, std::move(reply));
       return set_all(request, reply);
     case Command::kPing:
       return ping(request.count, std::move(reply));
-    case Command::kPeers: {
-      auto known = known_peers();
-      if (!known) return reply({ReplyStatus::kBadRequest, known.error().text()});
-      const auto into = std::make_shared<Collection>(collection(request, {}, std::move(reply)));
-      into->known = *std::move(known);
-      return collect(into, 0);
-    }
+    case Command::kPeers:
+      if (const auto known = known_peers(); !known) {
+        return reply({ReplyStatus::kBadRequest, known.error().text()});
+      }
+      return collect({.request = request, .reply = std::move(reply)});
     case Command::kEvict:
       return reply(evict_all(request.value));
     case Command::kNic:
@@ -66,28 +71,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
 }
 
 void Admin::take_snapshot(std::function<void(Snapshot)> done) {
-  Collection all = collection({Command::kStats, false, "", "", 0}, {}, {});
-  all.done = std::move(done);
-  begin_report(std::make_shared<Collection>(std::move(all)), 0);
-}
-
-Admin::Collection Admin::collection(const Request& request, SnapshotParts parts,
-                                    ReplyFunction reply) const {
-  Collection made;
-  made.first = this;
-  made.has_queues = !others_.empty();
-  made.request = request;
-  made.parts = parts;
-  made.reply = std::move(reply);
-  return made;
-}
-
-void Admin::report(const Request& request, ReplyFunction reply) const {
-  const bool is_show = request.command == Command::kShow;
-  const bool is_verbose = is_show && request.verbose;
-  const SnapshotParts parts{
-      .has_peers = is_show, .has_counters = !is_show || is_verbose, .has_details = is_verbose};
-  begin_report(std::make_shared<Collection>(collection(request, parts, std::move(reply))), 0);
+  collect({.request = {Command::kStats, false, "", "", 0}, .done = std::move(done)});
 }
 
 void Admin::add_process(Snapshot& snapshot) const {
@@ -100,69 +84,89 @@ void Admin::add_process(Snapshot& snapshot) const {
   snapshot.details.insert(snapshot.details.begin(), process.begin(), process.end());
 }
 
-void Admin::begin_report(const Shared& into, std::uint64_t queue) const {
-  Snapshot now = snapshot(into->parts);
-  if (into->parts.has_counters) {
+// A command queue that refuses is closed, as the program ends, or full: its queue is left out.
+void Admin::collect(Report report) const {
+  report.of_queues.resize(1 + others_.size());
+  const std::size_t queues = report.of_queues.size();
+  const Shared into(new Collection{std::move(report), this, queues});
+  for (std::size_t i = 1; i < queues; ++i) {
+    const Other& other = others_[i - 1];
+    const bool is_posted =
+        other.commands->post([admin = other.admin, into, i] { admin->add_to(into, i); });
+    if (!is_posted) end_queue(into);
+  }
+  add_to(into, 0);
+}
+
+void Admin::add_to(const Shared& into, std::size_t queue) const {
+  if (into->report.request.command != Command::kPeers) return begin_report(into, queue);
+  if (auto known = known_peers()) into->report.of_queues[queue].known = *std::move(known);
+  end_queue(into);
+}
+
+void Admin::begin_report(const Shared& into, std::size_t queue) const {
+  const SnapshotParts& parts = into->report.parts;
+  Snapshot now = snapshot(parts);
+  if (parts.has_counters) {
     visit_carriers_([&now](std::string_view name, std::uint64_t value) {
       now.counters.emplace_back(name, value);
     });
     if (queue == 0) add_process_counters(now);
   }
-  if (into->parts.has_details && queue == 0) add_process(now);
-  into->of_queues.emplace_back(queue, std::move(now));
-  into->more = more_parts(into->parts);
+  if (parts.has_details && queue == 0) add_process(now);
+  OfQueue& own = into->report.of_queues[queue];
+  own.snapshot = std::move(now);
+  own.more = more_parts(parts);
   continue_report(into, queue);
 }
 
-// A command queue that refuses is closed, as the program ends, or full: then it is this step or
-// none.
-void Admin::continue_report(const Shared& into, std::uint64_t queue) const {
+// Where the own command queue refuses, it is this step or none.
+void Admin::continue_report(const Shared& into, std::size_t queue) const {
+  OfQueue& own = into->report.of_queues[queue];
   const base::Time until = clock_.now() + kStep;
-  while (into->more && into->more(into->of_queues.back().second)) {
+  while (own.more && own.more(*own.snapshot)) {
     if (commands_ == nullptr || clock_.now() < until) continue;
     if (commands_->post([this, into, queue] { continue_report(into, queue); })) return;
   }
-  into->more = {};
-  into->first->collect(into, queue);
+  own.more = {};
+  end_queue(into);
 }
 
-// Runs in the thread of the queue before `next`. What is collected leaves with the function: it is
-// large, and freed where that has run.
-void Admin::collect(const Shared& into, std::size_t next) const {
-  for (; next < others_.size(); ++next) {
-    const bool is_posted = others_[next].commands->post(
-        [this, into, next] { others_[next].admin->add_to(into, next + 1); });
-    if (is_posted) return;
-  }
-  if (!run_) return finish(*into);
-  auto whole = std::make_shared<Collection>(std::move(*into));
-  run_([whole = std::move(whole)] { finish(*whole); });
+// What is collected leaves with the function: it is large, and freed where that has run.
+void Admin::end_queue(const Shared& into) {
+  if (into->unfinished.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  if (!into->first->run_) return finish(into->report);
+  into->first->run_(
+      [whole = std::make_shared<Report>(std::move(into->report))] { finish(*whole); });
 }
 
-void Admin::add_to(const Shared& into, std::uint64_t queue) const {
-  if (into->request.command != Command::kPeers) return begin_report(into, queue);
-  if (const auto known = known_peers()) add_queue(into->known, *known);
-  into->first->collect(into, queue);
-}
-
-Snapshot Admin::merged(Collection& from) {
-  Snapshot all = std::move(from.of_queues.front().second);
-  if (from.has_queues) set_queue(all, 0);
-  for (std::size_t i = 1; i < from.of_queues.size(); ++i) {
-    auto& [queue, part] = from.of_queues[i];
-    set_queue(part, queue);
-    add_queue(all, std::move(part));
+Snapshot Admin::merged(std::vector<OfQueue>& from) {
+  Snapshot all = *std::move(from.front().snapshot);
+  if (from.size() > 1) set_queue(all, 0);
+  for (std::size_t i = 1; i < from.size(); ++i) {
+    if (!from[i].snapshot) continue;
+    set_queue(*from[i].snapshot, i);
+    add_queue(all, *std::move(from[i].snapshot));
   }
   return all;
 }
 
-void Admin::finish(Collection& from) {
+KnownPeers Admin::merged_peers(const std::vector<OfQueue>& from) {
+  KnownPeers all;
+  for (const OfQueue& one : from) {
+    if (one.known) add_queue(all, *one.known);
+  }
+  return all;
+}
+
+void Admin::finish(Report& from) {
   const bool is_json = from.request.json;
   if (from.request.command == Command::kPeers) {
+    const KnownPeers known = merged_peers(from.of_queues);
     return from.reply(
-        {ReplyStatus::kOk, is_json ? known_peers_json(from.known) : known_peers_text(from.known)});
+        {ReplyStatus::kOk, is_json ? known_peers_json(known) : known_peers_text(known)});
   }
-  Snapshot all = merged(from);
+  Snapshot all = merged(from.of_queues);
   if (from.done) return from.done(std::move(all));
   if (from.request.command == Command::kShow) {
     return from.reply({ReplyStatus::kOk, is_json ? show_json(all) : show_text(all)});

@@ -1,15 +1,17 @@
 // Serves the requests of the control socket: show, stats, set, flush, ping, peers, evict, nic,
 // topology and capture. The programs handle them here and differ in what they report, what may be
 // set and whom they ping. Each worker has an Admin, which reports and sets what its queue has; that
-// of queue 0 gets the requests and reaches the others by their command queues, one after the other.
-// A report is made in steps of the data loop, so that frames are carried between some hosts of it
-// and the next. Thread: the data thread of its worker.
+// of queue 0 gets the requests and reaches the others by their command queues. All queues make
+// their parts of a report at once, each in steps of its data loop, so that frames are carried
+// between some hosts of it and the next. Thread: the data thread of its worker.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +56,7 @@ class Admin {
   // this. Without it a report is made in one step.
   void set_commands(CommandQueue& own) { commands_ = &own; }
   // A step of a report ends with the first part that exceeds this.
-  static constexpr base::Duration kStep = std::chrono::microseconds(50);
+  static constexpr base::Duration kStep = std::chrono::microseconds(120);
   // Runs a function in a thread that handles no frames. Without it the last queue makes the text of
   // a reply itself, which takes longer than the snapshot.
   using Run = std::function<void(std::function<void()>)>;
@@ -109,28 +111,36 @@ class Admin {
  private:
   void add_process(Snapshot& snapshot) const;
 
-  // Passed from queue to queue; one thread at a time has it.
-  struct Collection {
-    const Admin* first = nullptr;  // of queue 0
-    bool has_queues = false;       // the program has several
+  // What one queue adds, in its own thread.
+  struct OfQueue {
+    std::optional<Snapshot> snapshot{};  // or the next; none if the queue has stopped
+    std::optional<KnownPeers> known{};
+    AddPart more{};  // to the snapshot
+  };
+  struct Report {
     Request request{};
     SnapshotParts parts{};
     ReplyFunction reply{};
     std::function<void(Snapshot)> done{};  // in place of a reply
-    std::vector<std::pair<std::uint64_t, Snapshot>> of_queues{};
-    AddPart more{};  // to the last of these
-    KnownPeers known{};
+    std::vector<OfQueue> of_queues{};
+  };
+  // A report that the threads of all queues add to.
+  struct Collection {
+    Report report;
+    const Admin* first;  // of queue 0
+    std::atomic<std::size_t> unfinished;
   };
   using Shared = std::shared_ptr<Collection>;
-  Collection collection(const Request& request, SnapshotParts parts, ReplyFunction reply) const;
-  void report(const Request& request, ReplyFunction reply) const;
-  void begin_report(const Shared& into, std::uint64_t queue) const;
-  void continue_report(const Shared& into, std::uint64_t queue) const;
-  void collect(const Shared& into, std::size_t next) const;
+  void collect(Report report) const;
   // Adds what this queue has.
-  void add_to(const Shared& into, std::uint64_t queue) const;
-  static Snapshot merged(Collection& from);
-  static void finish(Collection& from);
+  void add_to(const Shared& into, std::size_t queue) const;
+  void begin_report(const Shared& into, std::size_t queue) const;
+  void continue_report(const Shared& into, std::size_t queue) const;
+  // The last queue to call it has the report finished.
+  static void end_queue(const Shared& into);
+  static Snapshot merged(std::vector<OfQueue>& from);
+  static KnownPeers merged_peers(const std::vector<OfQueue>& from);
+  static void finish(Report& from);
   Reply topology(const std::string& form) const;
   void capture(const Request& request, const ReplyFunction& reply);
   void flush(const std::string& request, ReplyFunction reply);

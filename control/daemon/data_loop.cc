@@ -21,7 +21,7 @@ DataLoop::DataLoop(Module& module, fabric::Adapter& adapter, const Carriers& car
   for (const Carrier& carrier : carriers.all()) waiting_.add(*carrier.underlay);
   base::Poller& poller = waiting_.poller();
   stop_fd_ = poller.add(control.stop_fd());
-  commands_fd_ = poller.add(commands.fd());
+  poller.add(commands.fd());  // ends a sleep
   datagram_fd_ = poller.add(module.datagram_fd(), true);
   for (std::size_t i = 0; i < module.ports(); ++i) {
     ports_.emplace_back(poller, module.port(i));
@@ -36,7 +36,7 @@ base::Status DataLoop::run() {
     if (stop_at_ != base::kNever && module_.is_drained()) return {};
     wait(now);
     now = clock_.now();
-    if (waiting_.poller().readable(commands_fd_)) commands_.run();
+    commands_.run();  // in each iteration: a busy loop rarely polls
     if (auto updated = update_ports(now); !updated) return updated;
     if (is_blocked_ && waiting_.has_room()) adapter_.on_writable(now);
     made_progress_ = module_.step(now);

@@ -54,7 +54,6 @@ class DataLoop {
   fabric::IdleWait waiting_;
   const std::size_t carriers_;
   std::size_t stop_fd_;
-  std::size_t commands_fd_;
   std::size_t datagram_fd_;
   std::vector<PortWatch> ports_;
   base::Time stop_at_ = base::kNever;

@@ -219,6 +219,44 @@ TEST_F(AdminStepsTest, a_report_that_gets_no_further_step_ends_in_this_one) {
   EXPECT_EQ(times(reply, R"("address":)"), 12U);
 }
 
+// The second queue has the same hosts here.
+class TwoQueuesTest : public AdminStepsTest {
+ protected:
+  TwoQueuesTest() {
+    in_second.attach(*harness.unit);
+    in_second.set_commands(of_second);
+    in_steps.set_others({{&of_second, &in_second}});
+  }
+
+  control::CommandQueue of_second;
+  Admin in_second{options, slow, admission, [](const base::CounterVisitor&) {}};
+};
+
+TEST_F(TwoQueuesTest, all_queues_make_their_parts_at_once) {
+  attach_all(9);
+  for (const bool is_second_last : {false, true}) {
+    begin(control::Command::kShow);
+    control::CommandQueue& sooner = is_second_last ? commands : of_second;
+    while (sooner.run() > 0) EXPECT_EQ(reply, "") << "the other queue has parts left";
+    while ((is_second_last ? of_second : commands).run() > 0) {
+    }
+    EXPECT_EQ(times(reply, R"("queue":0)"), times(reply, R"("queue":1)"));
+    EXPECT_GE(times(reply, R"("queue":1)"), 9U);
+    for (int i = 1; i <= 9; ++i) {
+      EXPECT_EQ(times(reply, R"("name":"host)" + std::to_string(i) + '"'), 1U) << i;
+    }
+  }
+}
+
+TEST_F(TwoQueuesTest, a_queue_that_has_stopped_is_left_out) {
+  attach_all(6);
+  of_second.close();
+  begin(control::Command::kShow);
+  finish();
+  EXPECT_GE(times(reply, R"("queue":0)"), 6U);
+  EXPECT_EQ(times(reply, R"("queue":1)"), 0U);
+}
+
 TEST_F(AdminTest, L_7_two_hosts_of_one_name_have_their_nodes_behind_it) {
   TestHost& namesake = harness.add_host();
   namesake.name = first.name;

@@ -221,6 +221,20 @@ TEST_F(DataLoopTest, commands_then_port_events_then_one_step) {
             (Log{"step", "command", "event 1", "step", "step", "event 0", "step", "begin_stop"}));
 }
 
+// Under load each iteration makes progress, and few of them poll.
+TEST_F(DataLoopTest, a_busy_loop_runs_a_command_in_its_next_iteration) {
+  module_.steps_until_drained = 4;
+  module_.on_step = [this](base::Time) {
+    if (module_.steps == 2) {
+      EXPECT_TRUE(commands_.post([this] { module_.log.push_back("command"); }));
+    }
+    if (module_.steps == 4) control_->request_stop();
+    return true;
+  };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_EQ(module_.log, (Log{"step", "step", "command", "step", "step", "begin_stop"}));
+}
+
 TEST_F(DataLoopTest, a_deleted_interface_ends_it_with_its_name_and_without_another_step) {
   module_.deleted_at_event = 0;
   const base::Status ended = run_steps({[this] { signal(module_.event_port(0).events); }, {}, {}});
