@@ -98,6 +98,8 @@ class Link {
   std::optional<std::uint32_t> peer_user() const {
     return peer_user_ ? peer_user_ : context_.underlay.user_of(address());
   }
+  // When a link that is not up sends its next HELLO; kNever on the listening side.
+  base::Time next_attempt() const { return up() ? base::kNever : handshake_.next_hello(); }
   // The reason of the peer's last REFUSE; kNone once the link is up.
   InitReason refusal() const { return handshake_.refusal(); }
   std::size_t slot() const { return slot_; }  // 0 .. links_max-1, never changes

@@ -8,7 +8,7 @@
 #include "base/endian.h"
 #include "base/event.h"
 #include "base/log.h"
-#include "fabric_emul/switching/hop_refusal.h"
+#include "fabric_emul/link/link_refusal.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/switching/queue_lid.h"
 #include "fabric_emul/wire/cell.h"
@@ -368,7 +368,8 @@ void Attachment::on_peer_restarted(Link& /*link*/) {}
 void Attachment::on_refused(Link& link, InitReason reason) {
   if (!refusals_.note(reason, clock_.now())) return;
   base::log_warn({base::EventKind::kRefused, link.peer_name()},
-                 hop_refusal("the switch at " + link.peer_name(), reason));
+                 "the switch at " + link.peer_name() +
+                     " refuses the link: " + link_refusal(reason, LinkEnds::kSwitch));
 }
 
 }  // namespace splitnic::fabric

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/event.h"
 #include "base/log.h"
-#include "fabric_emul/switching/hop_refusal.h"
+#include "fabric_emul/link/link_refusal.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -162,7 +162,8 @@ void SwitchPort::on_link_down(Link& down, std::string_view why) {
 void SwitchPort::on_refused(Link& by, InitReason reason) {
   if (!refused_by_peer_.note(reason, now_)) return;
   base::log_warn({base::EventKind::kRefused, by.peer_name()},
-                 label() + ": " + hop_refusal(by.peer_name(), reason));
+                 label() + ": " + by.peer_name() +
+                     " refuses the link: " + link_refusal(reason, LinkEnds::kSwitch));
 }
 
 void SwitchPort::on_duplicate(Link& link, std::string_view from) {

@@ -5,9 +5,9 @@
 
 #include "base/event.h"
 #include "base/log.h"
+#include "fabric_emul/link/link_refusal.h"
 #include "fabric_emul/transport/service.h"
 #include "fabric_emul/verbs/context_of.h"
-#include "fabric_emul/verbs/link_refusal.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -313,7 +313,7 @@ void Adapter::on_link_up(Link& link) {
 void Adapter::on_refused(Link& link, InitReason reason) {
   if (!refusals_[&link].note(reason, now_)) return;
   base::log_warn({base::EventKind::kRefused, link.peer_name()},
-                 link.peer_name() + " refuses the link: " + link_refusal(reason));
+                 link.peer_name() + " refuses the link: " + link_refusal(reason, LinkEnds::kNodes));
 }
 
 // A link that is down keeps its queue pairs: they continue when it is back, or time out.

@@ -231,14 +231,8 @@ class ConnectionRun {
   }
   // An empty payload is an MGMT cell that has no format.
   void inject(base::Bytes payload) {
-    Link& link = victim_.link();
-    CellHead head;
-    head.header.op = Op::kMgmt;
-    head.header.service = Service::kMgmt;
-    head.header.dlid = link.local_lid();
-    head.header.slid = link.remote_lid();
-    head.header.dqpn = head.header.sqpn = kManagementQpn;
-    victim_.tap.inject(pair_.address(1), testing::make_cell(head, payload));
+    victim_.tap.inject(pair_.address(1),
+                       testing::make_mgmt_cell_from_peer(victim_.link(), payload));
   }
 
   // Those that live, and a disconnect per step that the peer has not confirmed.

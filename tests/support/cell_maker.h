@@ -27,6 +27,17 @@ inline std::vector<std::byte> make_cell(const CellHead& head, base::Bytes payloa
   return out;
 }
 
+// An MGMT cell that arrives over the link; an empty payload has no format.
+inline std::vector<std::byte> make_mgmt_cell_from_peer(const Link& link, base::Bytes payload) {
+  CellHead head;
+  head.header.op = Op::kMgmt;
+  head.header.service = Service::kMgmt;
+  head.header.dlid = link.local_lid();
+  head.header.slid = link.remote_lid();
+  head.header.dqpn = head.header.sqpn = kManagementQpn;
+  return make_cell(head, payload);
+}
+
 // Recomputes the cell CRC, after a test has changed something before it.
 inline void reseal(std::vector<std::byte>& cell) {
   const std::size_t covered = cell.size() - kCrcBytes;

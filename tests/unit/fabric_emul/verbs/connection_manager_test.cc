@@ -264,13 +264,7 @@ TEST(ConnectionManagerTest, X_46_resolved_is_no_reply) {
       m.pair_count = pairs;
       std::vector<std::byte> payload(m.bytes());
       emit_mgmt(payload, m);
-      CellHead head;
-      head.header.op = Op::kMgmt;
-      head.header.service = Service::kMgmt;
-      head.header.dlid = link.local_lid();
-      head.header.slid = link.remote_lid();
-      head.header.dqpn = head.header.sqpn = kManagementQpn;
-      two.pair.b().tap.inject(two.pair.address(0), make_cell(head, payload));
+      two.pair.b().tap.inject(two.pair.address(0), make_mgmt_cell_from_peer(link, payload));
       two.pair.run_for(10ms);
       EXPECT_EQ(two.b.connected + two.b.rejected, 0);
       EXPECT_EQ(two.pair.b().adapter->connections().size(), 1U);

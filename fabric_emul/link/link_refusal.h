@@ -1,12 +1,16 @@
 // Why a peer refuses the link, and what to do: for lines of the log and `show`. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "fabric_emul/wire/init.h"
 
 namespace splitnic::fabric {
 
-std::string link_refusal(InitReason reason);
+// The ends of a link: two end nodes, or a switch and what is at one of its ports.
+enum class LinkEnds : std::uint8_t { kNodes, kSwitch };
+
+std::string link_refusal(InitReason reason, LinkEnds ends);
 
 }  // namespace splitnic::fabric
