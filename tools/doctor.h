@@ -16,8 +16,10 @@ struct Finding {
 
 // Facts of the machine, as the user who asks has them: tun, capabilities, buffers, offloads, clock.
 std::vector<Finding> examine_machine();
-// The way to the I/O unit at an endpoint udp://...: name, route, mtu, reply.
+// The way to the I/O unit at an endpoint udp://...: name, route, mtu, reply. Takes up to 3.5 s.
 std::vector<Finding> examine_unit(const std::string& endpoint);
+// The commands that permit the ports of the unit at ADDRESS:PORT, where the usual firewalls run.
+std::string permit_ports(const std::string& address);
 
 // The replies of a running program.
 struct ProgramReplies {

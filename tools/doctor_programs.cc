@@ -42,18 +42,6 @@ const json::array& list_of(const json::object& from, std::string_view key) {
   return found != nullptr && found->is_array() ? found->get_array() : kNone;
 }
 
-// The commands that permit the ports of a unit, where the usual firewalls run.
-std::string permit_ports(const std::string& address) {
-  const std::size_t at = address.rfind(':');
-  const auto port = control::parse_number(address.substr(at + 1), UINT16_MAX);
-  if (!port) return "";
-  const std::string from = std::to_string(*port);
-  return "; to permit UDP port " + from +
-         " there and, for more queues, those behind it: nft add rule inet filter input udp dport " +
-         from + "-" + std::to_string(*port + 7) + " accept; ufw allow " + from +
-         "/udp; firewall-cmd --add-port=" + from + "/udp";
-}
-
 Finding examine_unit_of(const std::string& name, const json::object& peer) {
   const std::string address = text_of(peer, "address");
   const std::string state = text_of(peer, "state");
@@ -164,6 +152,17 @@ Finding examine_identity(const std::string& name, const ProgramReplies& replies,
 }
 
 }  // namespace
+
+std::string permit_ports(const std::string& address) {
+  const std::size_t at = address.rfind(':');
+  const auto port = control::parse_number(address.substr(at + 1), UINT16_MAX);
+  if (!port) return "";
+  const std::string from = std::to_string(*port);
+  return "; to permit UDP port " + from +
+         " there and, for more queues, those behind it: nft add rule inet filter input udp dport " +
+         from + "-" + std::to_string(*port + 7) + " accept; ufw allow " + from +
+         "/udp; firewall-cmd --add-port=" + from + "/udp";
+}
 
 bool has_seen_copies(const std::string& before, const std::string& now) {
   const Copies first(before), last(now);

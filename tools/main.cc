@@ -60,9 +60,10 @@ struct Arguments {
 
 void add_socket_option(CLI::App& command, Arguments& into) {
   command
-      .add_option("--control", into.socket,
-                  "Control socket of the program, or its --name (default: the only one in "
-                  "/run/splitnic)")
+      .add_option(
+          "--control", into.socket,
+          "Control socket of the program, or its --name (default: each in /run/splitnic for a "
+          "command that takes several programs, else the only one)")
       ->type_name("PATH");
 }
 
