@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -44,6 +45,15 @@ GivenOptions given_options(const CLI::App& app) {
     }
   }
   return given;
+}
+
+base::Status check_not_empty(const GivenOptions& given) {
+  for (const auto& [option, values] : given.values) {
+    if (std::ranges::count(values, "") > 0) {
+      return base::Error("--" + option + ": the value is empty: give one, or leave the option out");
+    }
+  }
+  return {};
 }
 
 // The error begins with the name of its option.

@@ -21,6 +21,9 @@ std::unique_ptr<CLI::App> make_app(const std::string& name, const std::string& d
 void add_config_file(CLI::App& app);
 // Returns what the last call of run_parser() has found.
 GivenOptions given_options(const CLI::App& app);
+// Returns an error if the value of an option is empty, as that of a variable of a shell that is not
+// set.
+base::Status check_not_empty(const GivenOptions& given);
 // Returns the error of an option with its place in the configuration file, if it is from there.
 std::string with_place(const CLI::App& app, const std::string& error);
 // Returns nothing if the program may continue.
@@ -36,8 +39,12 @@ ParseOutcome<Options> parse_options(CLI::App& app, int argc, const char* const* 
   if (!options) {
     return refuse(kExitUsage, app.get_name(), with_place(app, options.error().text()));
   }
+  GivenOptions given = given_options(app);
+  if (const auto full = check_not_empty(given); !full) {
+    return refuse(kExitUsage, app.get_name(), with_place(app, full.error().text()));
+  }
   ParseOutcome<Options> outcome = *std::move(options);
-  outcome.given = given_options(app);
+  outcome.given = std::move(given);
   return outcome;
 }
 

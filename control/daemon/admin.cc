@@ -132,7 +132,7 @@ void Admin::continue_report(const Shared& into, std::size_t queue) const {
   end_queue(into);
 }
 
-// What is collected leaves with the function: it is large, and freed where that has run.
+// The collected parts leave with the function: they are large, and freed where that has run.
 void Admin::end_queue(const Shared& into) {
   if (into->unfinished.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   if (!into->first->run_) return finish(into->report);

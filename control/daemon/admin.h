@@ -111,7 +111,7 @@ class Admin {
  private:
   void add_process(Snapshot& snapshot) const;
 
-  // What one queue adds, in its own thread.
+  // The part of one queue, which its own thread makes.
   struct OfQueue {
     std::optional<Snapshot> snapshot{};  // or the next; none if the queue has stopped
     std::optional<KnownPeers> known{};

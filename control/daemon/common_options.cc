@@ -287,6 +287,11 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   out.predicts_headers = typed.predicts_headers;
   out.is_insecure_lab = typed.is_insecure_lab;
   out.is_sandboxed = typed.is_sandboxed;
+  if (typed.capture == "-") {
+    return base::Error(
+        "--capture: this writes a file; splitnic capture start -w - writes the "
+        "frames of an interface to its standard output");
+  }
   out.capture_path = typed.capture;
   return out;
 }

@@ -1,6 +1,7 @@
 #include "control/daemon/followed_names.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -35,6 +36,9 @@ std::optional<FollowedNames::Move> FollowedNames::follow(Name& name, bool is_hea
   if (!result) return std::nullopt;
   if (!*result) base::log_debug(result->error().text());
   const auto found = *result ? **result : std::vector<Endpoint>();
+  for (const Endpoint& at : found) {
+    base::log_debug("peer " + std::to_string(name.peer + 1) + " is named to be at " + at.text());
+  }
   const auto to = name.choice.on_found(found, now);
   if (!to) return std::nullopt;
   return Move{name.peer, *to};

@@ -8,6 +8,7 @@
 
 #include "control/nic_request.h"
 #include "control/sandbox/sandbox.h"
+#include "fabric_emul/link/link_refusal.h"
 #include "messaging/cfgutil/qos_map.h"
 
 namespace splitnic::control {
@@ -101,6 +102,11 @@ Details link_details(const fabric::Link& link) {
   out.emplace_back("peer_lid", std::uint64_t{link.remote_lid().value});
   out.emplace_back("peer_node", node_text(link.peer_eui64()));
   return out;
+}
+
+std::string refusal_of(const fabric::Link& link) {
+  if (link.refusal() == fabric::InitReason::kNone) return "";
+  return "the link is refused: " + fabric::link_refusal(link.refusal(), fabric::LinkEnds::kNodes);
 }
 
 }  // namespace splitnic::control

@@ -2,6 +2,8 @@
 // know, and of a link. Pure, but for the state of the program.
 #pragma once
 
+#include <string>
+
 #include "control/daemon/common_options.h"
 #include "control/details.h"
 #include "fabric_emul/link/link.h"
@@ -14,5 +16,7 @@ Details program_details(const CommonOptions& common, bool is_up);
 // The settings of a host's NIC at the I/O unit. Lists that may be long appear with their number.
 Details nic_details(const messaging::NicState& nic);
 Details link_details(const fabric::Link& link);
+// Why an I/O unit refuses the link of a host, and what to do; "": it does not.
+std::string refusal_of(const fabric::Link& link);
 
 }  // namespace splitnic::control

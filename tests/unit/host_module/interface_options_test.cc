@@ -50,6 +50,13 @@ TEST(HostOptionsTest, commands_of_up_and_down) {
   expect_refused(with({"--tap", "file:a,b", "--down", "true"}), 2, "--down: --tap is not");
 }
 
+TEST(HostOptionsTest, an_empty_value_is_none) {
+  expect_refused(with({"--netns", ""}), 2, "--netns: the value is empty");
+  expect_refused(with({"--fabric-dev", ""}), 2, "--fabric-dev: the value is empty");
+  expect_refused(with({"--name="}), 2, "--name");
+  expect_refused(with({"--capture", "-"}), 2, "--capture: this writes a file; splitnic capture");
+}
+
 TEST(HostOptionsTest, B_07_any_unit_whose_key_is_known) {
   if (!control::kHasMdns) {
     expect_refused(parse_all({"--connect", "any"}), 2, "libavahi-core-dev");
