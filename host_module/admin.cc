@@ -7,7 +7,6 @@
 #include "control/parse_outcome.h"
 #include "control/setting.h"
 #include "control/values.h"
-#include "fabric_emul/verbs/link_refusal.h"
 #include "host_module/nic_run.h"
 
 namespace splitnic::host {
@@ -94,10 +93,13 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
   if (!link.up() && peer.last_error.find(error) == std::string::npos) {
     peer.last_error += (peer.last_error.empty() ? "" : "; ") + error;
   }
-  if (!link.up() && link.refusal() != fabric::InitReason::kNone) {
-    peer.last_error = "the link is refused: " + fabric::link_refusal(link.refusal());
+  if (const auto refusal = control::refusal_of(link); !link.up() && !refusal.empty()) {
+    peer.last_error = refusal;
   } else if (!link.up() && !peer.last_heard) {
     peer.last_error += (peer.last_error.empty() ? "" : "; ") + ("no reply: " + advice_(unit));
+  }
+  if (link.next_attempt() != base::kNever) {
+    peer.next_attempt = std::max(link.next_attempt() - now, base::Duration{0});
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
   if (const auto why = host_->nic().mac_refusal(); why && peer.last_error.empty()) {

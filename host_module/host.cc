@@ -65,6 +65,7 @@ void Host::keep_connected(base::Time now) {
   }
   if (connection_ != nullptr || !may_connect(now)) return;
   make_connection();
+  base::log_debug(follower_.label() + "requests a connection of " + link_->peer_name());
   if (auto begun = connection_->connect(*link_, now); !begun) {
     base::log_warn(follower_.label() + begun.error().within("connecting").text());
     connection_.reset();

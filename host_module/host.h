@@ -145,7 +145,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
   // Why nothing reaches the unit, if the system knows; else "".
   std::string send_error(std::size_t unit) const;
-  // When it connects to the unit in use once more, if the link is up.
+  // When it connects to the unit in use once more, if the link is up; if not, see
+  // Link::next_attempt().
   std::optional<base::Time> next_attempt() const {
     if (connection_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;
     return retry_at_;
@@ -193,6 +194,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   };
 
   // host_units.cc
+  // A unit that is not in use can be used.
+  void report_standby(const fabric::Link& link) const;
   // The link, or the connection over it, is as it is now because of `error`; "": it is well.
   void note_change(const fabric::Link* link, std::string_view error);
   void report_link_down(const fabric::Link& link, const std::string& why) const;

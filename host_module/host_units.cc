@@ -36,6 +36,8 @@ void Host::add_unit(std::size_t unit, fabric::Port& port, const fabric::PeerAddr
   CHECK(units_[unit].link == nullptr);
   units_[unit] = {&port, &port.connect(address, now)};
   units_[unit].changed_at = now;
+  base::log_debug(follower_.label() + "looks for the I/O unit at " +
+                  units_[unit].link->peer_name());
 }
 
 void Host::note_change(const fabric::Link* link, std::string_view error) {
@@ -79,7 +81,13 @@ void Host::use_unit(std::size_t unit, base::Time now) {
     end_connection(now);
   }
   has_connection_failed_ = false;
+  const bool is_first = link_ == nullptr;
   link_ = next;
+  for (const Unit& other : units_) {
+    if (is_first && other.link != nullptr && other.link != next && other.link->up()) {
+      report_standby(*other.link);
+    }
+  }
   queues_possible_ = messaging::kQueuesMax;
   last_end_.clear();
   retry_at_ = now;
@@ -119,6 +127,13 @@ base::Time Host::units_deadline() const {
   return std::min(choice_.deadline(), is_silence_due ? silent_at(*link_) : base::kNever);
 }
 
+// The queues have one.
+void Host::report_standby(const fabric::Link& link) const {
+  if (follower_.is_additional()) return;
+  base::log_info({base::EventKind::kStandby, link.peer_name()},
+                 "the I/O unit " + link.peer_name() + " is on standby");
+}
+
 void Host::on_link_up(fabric::Link& link) {
   may_be_double_ = units_.size() > 1;
   note_change(&link, "");
@@ -126,10 +141,7 @@ void Host::on_link_up(fabric::Link& link) {
   const auto lost_at =
       unit != units_.end() ? std::exchange(unit->lost_at, std::nullopt) : std::nullopt;
   if (&link != link_) {
-    if (link_ != nullptr) {
-      base::log_info({base::EventKind::kStandby, link.peer_name()},
-                     follower_.label() + "the I/O unit " + link.peer_name() + " is on standby");
-    }
+    if (link_ != nullptr) report_standby(link);
     return;
   }
   if (lost_at) {

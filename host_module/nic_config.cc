@@ -151,6 +151,8 @@ void NicConfig::send(const SyncStep& step, base::Time now) {
 // Without a reply nothing is known, not even that the request was not carried out: it stays due.
 void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
   slot_ = Slot::kFree;
+  base::log_debug(tap_.name() + ": " + std::string(name(step.code)) + ": " +
+                  std::string(reply.replied ? name(reply.status) : "no reply"));
   if (!reply.replied) {
     return end_settling(step.code, [](const Settling&) { return "the I/O unit has not replied"; });
   }

@@ -1,8 +1,10 @@
 #include "host_module/nic_run.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "host_module/request_data.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -201,6 +203,8 @@ void NicRun::send_next(Host& host) {
 
 void NicRun::on_reply(Host& host, const Step& step, const CfgReply& got) {
   const bool is_done = got.replied && got.status == CfgStatus::kOk;
+  base::log_debug("a command asks for " + std::string(name(step.code)) + ": " +
+                  std::string(got.replied ? name(got.status) : "no reply"));
   if (!is_done && step.code == CfgCode::kSetOffloads) {  // the interface had been limited before
     static_cast<void>(host.nic().limit_offloads(host.nic().offloads_off()));
   }

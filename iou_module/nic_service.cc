@@ -1,7 +1,9 @@
 #include "iou_module/nic_service.h"
 
 #include <algorithm>
+#include <string>
 
+#include "base/log.h"
 #include "control/parse_outcome.h"
 #include "iou_module/cfg_data.h"
 #include "lan_bridge/frame/mtu.h"
@@ -73,6 +75,13 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
 }  // namespace
 
 CfgReply NicService::serve(AttachedHost& host, const CfgRequest& request) {
+  const CfgReply reply = carry_out(host, request);
+  base::log_debug("host " + host.name() + ": " + std::string(name(request.code)) + ": " +
+                  std::string(name(reply.status)));
+  return reply;
+}
+
+CfgReply NicService::carry_out(AttachedHost& host, const CfgRequest& request) {
   if (cfg::StartRequest none; has_no_fields(request.code) && !parse(request, none))
     return refuse(CfgStatus::kBadValue);
   return (static_cast<std::uint32_t>(request.code) >> 16) == 1 ? mac_config(host, request)

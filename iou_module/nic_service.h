@@ -47,6 +47,7 @@ class NicService {
         addresses_(hosts, rights),
         mtu_(lan, hosts) {}
 
+  // Each request and its status is a line of the log for debugging.
   messaging::CfgReply serve(AttachedHost& host, const messaging::CfgRequest& request);
   // Brings the settings of a host within its rights. Returns true if something was taken away.
   // `is_new`: its rights or its settings are. Otherwise an address that the LAN uses meanwhile
@@ -61,6 +62,7 @@ class NicService {
   base::Time deadline() const { return mtu_.deadline(); }
 
  private:
+  messaging::CfgReply carry_out(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply mac_config(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply utility(AttachedHost& host, const messaging::CfgRequest& request);
   messaging::CfgReply init_nic(AttachedHost& host, const messaging::CfgRequest& request);
