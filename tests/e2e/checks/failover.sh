@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # Two I/O units on one LAN, and a host that knows both: when the one in use is gone the next takes over, and back.
 
+# shellcheck source=tests/e2e/checks/monitor.sh
+. "$(dirname "${BASH_SOURCE[0]}")/monitor.sh"
+
 first=udp://10.99.0.2:7471 second=udp://10.98.0.2:7471
 mac=02:00:00:00:00:10
 
@@ -71,7 +74,9 @@ check_killed() {
   announced=$(counter host host.tx.announced)
   serve_iperf "$ns_lan" 10.77.0.2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -b 200M
+  watches_from_now host
   kill_in_use
+  comes_times host moved "${second#udp://}" 1
   wait_until 3 counts host host.tx.announced $((announced + 1)) || fail "the LAN is not notified of the new way to nic0"
   gets_listed || fail "the next unit does not have the filter: $(ask host filter nic0)"
   equal "interface" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
@@ -81,6 +86,9 @@ check_killed() {
   wait_until 3 counts iou2 lan.rx.drop.vlan 5 || fail "the next unit does not have the list of VLANs"
   [ "$(counter host host.unit.moves)" -ge 1 ] || fail "the move is not counted"
   come_back
+  comes_times host standby "${first#udp://}" 1
+  comes_times host moved "${first#udp://}" 1
+  stop monitor_host INT || fail "the monitor does not stop"
   gaps_within "kill -9 of the unit in use, under iperf3" 1000 5000 kill_and_come_back
   running client || fail "the TCP connection did not survive"
 }
@@ -133,15 +141,26 @@ check_both_gone() {
 check_moved() {
   bring_up_two --failback 1
   within "the other unit is on standby" 3000 states_are "up standby"
+  equal "lines of the other unit at the start" "$(grep -c "the I/O unit ${second#udp://} is on standby" "$work/host.log")" 1
+  watches_from_now host
+  rounds=0
   gaps_within "planned moves" 100 500 move_and_back
   reply || fail "no traffic"
   refuses 1 "is none of the I/O units" "$bin/splitnic" move shm://x --control "$work/host.sock"
   stop iou2 TERM
   within "the other one is gone" 2000 states_are "up down"
   refuses 1 "does not respond" "$bin/splitnic" move 2 --control "$work/host.sock"
+  # All moves until now are events, and so is the other unit when it is back; the next move shows that no more are on their way.
+  start_next
+  comes host standby "${second#udp://}"
+  ask host move 2 || fail "the host does not move to the unit that is back"
+  comes_times host moved "${second#udp://}" $((rounds + 1))
+  comes_times host moved "${first#udp://}" "$rounds"
+  comes_times host standby "${second#udp://}" 1
 }
 
 move_and_back() {
+  rounds=$((rounds + 1))
   pings_begin
   ask host move 2 || fail "the host does not move"
   within "moved" 2000 states_are "standby up"

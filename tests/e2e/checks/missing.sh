@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # What is not there yet, or not any more, and comes: NICs, names and routes. Nothing ends for it that other parts can do without.
 
+# shellcheck source=tests/e2e/checks/monitor.sh
+. "$(dirname "${BASH_SOURCE[0]}")/monitor.sh"
+
 log_has() { grep -q "$2" "$work/$1.log"; }
 reply() { in_ns "$1" ping -q -c 1 -W 0.3 "$2" >/dev/null; }
 
@@ -59,13 +62,19 @@ check_one_unplugged() {
   bring_up_both true
   within "the second NIC" 3000 reply "$ns_second" 10.77.0.2
   begin_pings pinger "$ns_host" 10.77.0.2
+  watches_from_now iou
   ip -n "$ns_iou" link del lan1
   within "no carrier at the host of the NIC that is gone" 3000 carrier_is "$ns_second" nic0 0
   equal "reports" "$(grep -c "$port:lan1 is gone" "$work/iou.log")" 1
+  comes_times iou gone "$port:lan1" 1
+  equal "events of a NIC that is not there yet" "$(events_of iou back "$port:lan1")" 0
   plug_in_lan1
   check_used_again lan1 "$ns_second"
   sleep 1.5
   equal "times that it came back" "$(grep -c "$port:lan1 is there again" "$work/iou.log")" 1
+  comes_times iou back "$port:lan1" 1
+  equal "events of the other NIC" "$(events_of iou gone "$port:lan0") $(events_of iou back "$port:lan0")" "0 0"
+  comes_times iou gone "$port:lan1" 1
   flap_lan1
   end_pings pinger  # of the host of the other NIC
 }
@@ -126,11 +135,14 @@ check_opener() {
   equal "capabilities of $opener" "$(awk '/^CapEff:/ { print $2 }' "/proc/$opener/status")" 0000000000003000
   equal "what it may gain" "$(awk '/^(NoNewPrivs|CapBnd):/ { printf $2 }' "/proc/$opener/status")" 00000000000000001
   kill -KILL "$opener"
+  watches_from_now iou
   unplug_lan1
   within "no carrier" 3000 carrier_is "$ns_second" nic0 0
   plug_in_lan1
   within "the NIC is noticed" 5000 log_has iou "the process that opens NICs has ended: start again"
   within "what to do" 5000 log_has iou "$port:lan1 is there again: start again to use it"
+  comes_times iou gone "$port:lan1" 1
+  comes_times iou back "$port:lan1" 1
   running iou || fail "the unit has ended"
   within "the other NIC" 3000 reply "$ns_host" 10.77.0.2
 }

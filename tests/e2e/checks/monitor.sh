@@ -1,5 +1,7 @@
 # shellcheck shell=bash
-# `splitnic monitor`: the events of unit and host while things happen to them.
+# `splitnic monitor`: the events of unit and host while things happen to them. Other files of checks source this one to watch events.
+
+declare -A seen=()  # how many lines of each monitor were there at its last `forget`
 
 # watches WHO [OPTIONS]: its events, as JSON, from now on.
 watches() {
@@ -8,10 +10,20 @@ watches() {
   start "monitor_$who" "$ns_iou" "$bin/splitnic" monitor --json --control "$work/$who.sock" "$@"
 }
 
+# watches_from_now WHO: the same, and returns once the monitor is connected, with what was before forgotten.
+watches_from_now() {
+  watches "$1" --past 1
+  wait_until 5 test -s "$work/monitor_$1.log" || fail "the monitor of $1 gets nothing"
+  forget "$1"
+}
+
+# new_events WHO: those that were not there at the last `forget`.
+new_events() { tail -n "+$((${seen[$1]:-0} + 1))" "$work/monitor_$1.log" | grep '^{'; }
+
 # has_event WHO EVENT ABOUT [WORDS]: an event that was not there at the last `forget` has this kind, is about a name that contains
 # ABOUT, and its text has the words.
 has_event() {
-  tail -n "+$((${seen[$1]:-0} + 1))" "$work/monitor_$1.log" | grep '^{' | "$python" -c 'import json, sys
+  new_events "$1" | "$python" -c 'import json, sys
 wanted, about, words = sys.argv[1:]
 for line in sys.stdin:
     event = json.loads(line)
@@ -22,8 +34,19 @@ sys.exit(1)' "$2" "$3" "${4:-}"
 forget() { seen[$1]=$(wc -l <"$work/monitor_$1.log"); }
 comes() { wait_until 10 has_event "$@" || fail "no event '$2' about '$3' of $1: $(cat "$work/monitor_$1.log")"; }
 
+# events_of WHO EVENT ABOUT: how many of those that were not there at the last `forget` have this kind and exactly this name.
+events_of() {
+  new_events "$1" | "$python" -c 'import json, sys
+print(sum([event["event"], event["about"]] == sys.argv[1:] for event in map(json.loads, sys.stdin)))' "$2" "$3"
+}
+has_events() { [ "$(events_of "$1" "$2" "$3")" -ge "$4" ]; }
+# comes_times WHO EVENT ABOUT COUNT: it comes that often, and not more often.
+comes_times() {
+  wait_until 10 has_events "$@" || fail "not $4 events '$2' about '$3' of $1: $(cat "$work/monitor_$1.log")"
+  equal "events '$2' about '$3' of $1" "$(events_of "$1" "$2" "$3")" "$4"
+}
+
 check_events() {
-  declare -gA seen=()
   make_keys unit host second
   printf '[hosts.office]\nkey = "%s"\n' "$(public host)" >"$work/hosts.toml"
   iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml")

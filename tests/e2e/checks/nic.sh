@@ -2,6 +2,9 @@
 # The NIC at the I/O unit from the host's side: `splitnic ethtool` and `splitnic vlan`, each compared with what the kernel or
 # the unit itself has.
 
+# shellcheck source=tests/e2e/checks/monitor.sh
+. "$(dirname "${BASH_SOURCE[0]}")/monitor.sh"
+
 nic() { ask host ethtool nic0 "$@"; }
 vlan() { ask host vlan nic0 "$@"; }
 # row NAME [OPTIONS]: the value of that row.
@@ -231,12 +234,23 @@ check_vlan_refused() {
   [ "$(counter iou iou.from_host.refused_vlan)" -gt 0 ] || fail "the refusal is not counted"
 }
 
+# The unit has the values of a new NIC for a moment, and then those of before: its events show both, and those that a host sets
+# without RESET are none.
 check_reset() {
   bring_up
   vlan add 10 || fail "vlan add"
   ip -n "$ns_host" link set nic0 address 02:00:00:00:00:55
   within "the address at the unit" 2000 row_is "Address at the I\/O unit" 02:00:00:00:00:55
+  watches_from_now iou
+  ip -n "$ns_host" link set nic0 mtu 1400
+  comes iou mtu "$host_name" "MTU 1400"
+  forget iou
   nic --reset || fail "--reset"
+  comes iou mtu "$host_name" "MTU 1500"
+  comes iou mac "$host_name" 02:00:00:00:00:55
+  comes iou mtu "$host_name" "MTU 1400"
+  comes_times iou mtu "$host_name" 2
+  comes_times iou mac "$host_name" 1
   within "the address at the unit after the reset" 2000 row_is "Address at the I\/O unit" 02:00:00:00:00:55
   within "untagged frames after the reset" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
   passes 10
