@@ -139,6 +139,8 @@ void log_error(const Topic& topic, const std::string& line, const boost::source_
   log().write(spdlog::level::err, topic, line, at);
 }
 
+std::string_view error_priority() { return is_journal() ? "<3>" : ""; }
+
 LogDrops log_drops() { return log().drops(); }
 
 }  // namespace splitnic::base

@@ -26,6 +26,9 @@ void log_warn(const std::string& line, const boost::source_location& at = BOOST_
 void log_error(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
 void log_debug(const std::string& line, const boost::source_location& at = BOOST_CURRENT_LOCATION);
 
+// For a line on stderr that the program ends with: its priority under the journal, else "".
+std::string_view error_priority();
+
 // Lines since the start that were not written.
 struct LogDrops {
   std::uint64_t limit = 0;    // too many in a second

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 
+#include "base/log.h"
 #include "base/unique_fd.h"
 #include "control/toml_config.h"
 
@@ -17,6 +19,15 @@ Refusal refuse(int exit_code, const std::string& program, const std::string& why
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // one line, whatever was typed
   }
   return {exit_code, line + "\n"};
+}
+
+int print_text(int exit_code, const std::string& text) {
+  if (exit_code == kExitOk) {
+    std::fputs(text.c_str(), stdout);
+  } else {
+    std::fputs((std::string(base::error_priority()) + text).c_str(), stderr);
+  }
+  return exit_code;
 }
 
 std::string version_text(const std::string& program) { return program + " " SPLITNIC_VERSION; }

@@ -36,6 +36,8 @@ struct ParseOutcome {
   GivenOptions given{};  // with options
 };
 
+// Prints the text of an outcome without options, for the journal as an error. Returns exit_code.
+int print_text(int exit_code, const std::string& text);
 // "PROGRAM: why", one line.
 Refusal refuse(int exit_code, const std::string& program, const std::string& why);
 // "PROGRAM VERSION"

@@ -1,6 +1,5 @@
 // splitnic-host: gives this machine a network interface whose NIC is in another machine.
 #include <csignal>
-#include <cstdio>
 
 #include "base/log.h"
 #include "control/identity.h"
@@ -15,8 +14,7 @@ int main(int argc, char** argv) {
   };
   const auto outcome = parse();
   if (!outcome.options) {
-    std::fputs(outcome.text.c_str(), outcome.exit_code == 0 ? stdout : stderr);
-    return outcome.exit_code;
+    return splitnic::control::print_text(outcome.exit_code, outcome.text);
   }
   splitnic::base::set_log_level(outcome.options->common.log_level);
   return splitnic::host::run(*outcome.options, {outcome.given, parse});

@@ -1,5 +1,4 @@
 // splitnic-switch: a switch of the fabric between hosts and I/O units.
-#include <cstdio>
 
 #include "base/log.h"
 #include "control/identity.h"
@@ -12,8 +11,7 @@ int main(int argc, char** argv) {
   };
   const auto outcome = parse();
   if (!outcome.options) {
-    std::fputs(outcome.text.c_str(), outcome.exit_code == 0 ? stdout : stderr);
-    return outcome.exit_code;
+    return splitnic::control::print_text(outcome.exit_code, outcome.text);
   }
   splitnic::base::set_log_level(outcome.options->common.log_level);
   return splitnic::fabric_switch::run(*outcome.options, {outcome.given, parse});

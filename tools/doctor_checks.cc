@@ -111,6 +111,13 @@ std::string reason_of(int error) {
 // Returns the error that one datagram gets in that time, or 0.
 int error_of_datagram(const fabric::UdpAddress& to) {
   const base::UniqueFd socket(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  // Without it the kernel keeps an address that does not respond to itself.
+  const int on = 1;
+  if (to.family() == AF_INET) {
+    ::setsockopt(socket.get(), IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+  } else {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
+  }
   if (!socket.valid() || ::connect(socket.get(), to.get(), to.bytes()) != 0) return errno;
   const char nothing[1] = {};  // no flit: a unit drops it
   if (::send(socket.get(), nothing, sizeof(nothing), 0) < 0) return errno;

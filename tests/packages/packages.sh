@@ -15,9 +15,20 @@ if [ -z "${SPLITNIC_OWN_MOUNTS:-}" ]; then
 fi
 # shellcheck source=boot.sh
 . "$here/boot.sh"
+package_version=$(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)
+programs_version=${package_version%-*}
 work=$(mktemp -d "${TMPDIR:-/tmp}/splitnic.XXXXXXXX")
-dnsmasq='' pinger=''
-trap 'status=$?; trap "" INT TERM; kill ${dnsmasq:+"$dnsmasq"} ${pinger:+"$pinger"} 2>/dev/null; power_off; rm -rf "$work"; exit $status' EXIT
+dnsmasq='' pinger='' holder=''
+clean_up() {
+  local status=$?
+  trap '' INT TERM
+  kill ${dnsmasq:+"$dnsmasq"} ${pinger:+"$pinger"} 2>/dev/null
+  [ -z "$holder" ] || { kill -KILL "$holder" && wait "$holder"; } 2>/dev/null
+  power_off
+  rm -rf "$work"
+  exit $status
+}
+trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -48,13 +59,15 @@ build_packages() {
   for deb in "$work"/build/splitnic-{host,iou,tools}_*.deb; do cp "$deb" "$work/machine/packages/new/"; done
 }
 
-# The version before this one: the same programs, with a smaller number and another sample file.
+# The version before this one. It has today's programs, which only state a smaller number, and another sample file. So this test does
+# not find out whether the new programs can use the state files and the kept interface of programs that are really older.
 make_old_packages() {
   local deb name
   for deb in "$work"/machine/packages/new/*.deb; do
     name=$(basename "$deb")
     dpkg-deb -R "$deb" "$work/repack" || fail "unpacking $deb"
     sed -i -E 's/^Version: .*/Version: 0.0.9-1/; s/(splitnic-[a-z]+ \((=|<<)) [^)]*\)/\1 0.0.9-1)/g' "$work/repack/DEBIAN/control"
+    sed -i "s/ $programs_version/ 0.0.9/" "$work"/repack/usr/bin/splitnic* || fail "no version in the programs"
     if [ -f "$work/repack/etc/splitnic/nic0.toml" ]; then echo '# of version 0.0.9' >>"$work/repack/etc/splitnic/nic0.toml"; fi
     (cd "$work/repack" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
     dpkg-deb --root-owner-group -b "$work/repack" "$work/machine/packages/old/${name/_[0-9]*_/_0.0.9-1_}" >/dev/null || fail "packing $name"
@@ -82,7 +95,12 @@ logged() { inside journalctl --no-pager -q -u "$1" | has -F -- "$2"; }
 ping_lan() { network ping -q -c "${1:-3}" -i 0.02 -W 1 -I nic0 10.77.0.2; }
 is_connected() { splitnic show --json --control /run/splitnic/nic0.sock | has '"state":"up"'; }
 
-version_of_tree() { dpkg-parsechangelog -l "$tree/debian/changelog" -S Version; }
+# programs_have VERSION: those that run, as the unit and the host connected to it report.
+programs_have() {
+  local shown
+  shown=$(splitnic show unit --json) || return 1
+  [[ $shown == *"\"splitnic-iou $1\""* && $shown == *"\"splitnic-host $1\""* ]]
+}
 
 check_installed() {
   equal "the user" "$(inside id -un splitnic)" splitnic
@@ -97,10 +115,8 @@ check_installed() {
   plugin=$work/machine/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/wireshark/plugins/splitnic.lua
   script=$(sed -n 's/^dofile("\(.*\)")$/\1/p' "$plugin")
   [ -n "$script" ] && [ -e "$work/machine$script" ] || fail "no dissector"
-  local version
-  version=$(version_of_tree)
-  equal "version of debian/changelog" "splitnic ${version%-*}" "$(splitnic --version)"
-  grep -q "^## ${version%-*}\$" "$tree/CHANGELOG.md" || fail "CHANGELOG.md does not have ${version%-*}"
+  equal "version of the old packages" "splitnic 0.0.9" "$(splitnic --version)"
+  grep -q "^## $programs_version\$" "$tree/CHANGELOG.md" || fail "CHANGELOG.md does not have $programs_version"
   [ -e "$work/machine/usr/share/zsh/vendor-completions/_splitnic" ] || fail "no completion of zsh"
 }
 
@@ -222,21 +238,50 @@ empty_restart() {
   empty=$(((${EPOCHREALTIME/./} - begun) / 1000))
 }
 
-# restarts UNIT: up to five clean ones, until one has no more than 500 ms without traffic. Other work on the machine makes any of them longer, and
-# that of a service that does nothing as well: it is done next to each, and ten of it may come on top.
+# How often nic0 has lost its carrier, as the kernel counts it.
+carrier_losses() { inside cat /sys/class/net/nic0/carrier_down_count; }
+
+# carrier_stayed WHAT BEFORE SERVICE...: leaves in $lost how often nic0 has lost its carrier since carrier_losses was BEFORE, and in $away
+# for how many ms the slowest of these services was away at its last restart, from the start of its stop until it was ready.
+# docs/operation.md promises the carrier if the host is connected again within 500 ms. 100 of them are for what is done after the
+# service is ready, so a loss is a fault if it was away for no more than 400 ms.
+carrier_stayed() {
+  local what=$1 before=$2 left ready
+  shift 2
+  lost=$(carrier_losses) || fail "$what: no nic0"
+  lost=$((lost - before)) away=0
+  while [ $# -gt 0 ]; do
+    left=$(inside systemctl show -P ActiveExitTimestampMonotonic "$1") ready=$(inside systemctl show -P ActiveEnterTimestampMonotonic "$1")
+    [ "$left" -gt 0 ] && [ "$ready" -gt "$left" ] || fail "$what: systemd has not restarted $1"
+    [ $(((ready - left) / 1000)) -le "$away" ] || away=$(((ready - left) / 1000))
+    shift
+  done
+  echo "$what: $away ms without the service, $lost losses of the carrier of nic0"
+  [ "$lost" -eq 0 ] || [ "$away" -gt 400 ] || fail "$what: nic0 has lost its carrier"
+}
+
+# restarts UNIT: up to five clean ones, until one has no more than 500 ms without traffic and nic0 keeps its carrier. Other work on the
+# machine makes any of them longer, and that of a service that does nothing as well: it is done next to each, and ten of it may come on
+# top. With these ten a lost carrier could pass, therefore carrier_stayed has the kernel's count; it decides nothing if the
+# machine is too busy for any restart within its time.
 restarts() {
-  local round
+  local round before in_time=no
   inside systemd-run --quiet --unit=empty sleep infinity || fail "a service that does nothing does not start"
   for ((round = 0; round < 5; ++round)); do
+    before=$(carrier_losses) || fail "no nic0"
     pings_begin
     inside systemctl restart "$1" || fail "$1 does not restart"
     pings_end "systemctl restart $1"
+    carrier_stayed "systemctl restart $1" "$before" "$1"
     empty_restart
-    [ "$gap" -gt $((500 + 10 * empty)) ] || break
+    if [ "$gap" -le $((500 + 10 * empty)) ]; then
+      in_time=yes
+      [ "$lost" -gt 0 ] || break
+    fi
   done
   echo "a service that does nothing: $empty ms"
   inside systemctl stop empty
-  [ $round -lt 5 ] || fail "$1: never less than 500 ms without traffic and ten times $empty ms"
+  [ $in_time = yes ] || fail "$1: never less than 500 ms without traffic and ten times $empty ms"
 }
 
 # [B-13] The interface is the same one after a restart, with its address and its bridge.
@@ -254,6 +299,68 @@ check_restart() {
   network ip -o addr show nic0 | has ' 10\.77\.0\.1/24 ' || fail "nic0 has lost its address"
   network ip link del br0
   wait_until 10 ping_lan || fail "the LAN does not respond after the restart"
+}
+
+# A data thread that stands still, as by a fault of the kernel: systemd notices that within WatchdogSec= and starts the program again, and
+# the interface stays. A program whose threads all run outlives that time. docs/operation.md
+check_watchdog() {
+  local drop_in=/etc/systemd/system/splitnic-host@nic0.service.d/watchdog.conf host index
+  inside mkdir -p "${drop_in%/*}"
+  printf '[Service]\nWatchdogSec=2\n' >"$work/machine$drop_in"
+  inside systemctl daemon-reload && inside systemctl restart splitnic-host@nic0 || fail "the host does not restart"
+  wait_until 10 is_connected || fail "not connected"
+  host=$(pid_of splitnic-host@nic0) index=$(index_of nic0)
+  sleep 2.5
+  equal "the host, whose threads all run" "$(pid_of splitnic-host@nic0)" "$host"
+  ! logged splitnic-host@nic0 'Watchdog timeout' || fail "the watchdog has ended a host whose threads all run"
+  hold_data_thread
+  wait_until 6 logged splitnic-host@nic0 'Watchdog timeout' || fail "the watchdog does not notice a data thread that stands still"
+  # The kernel reports the end of a program only after whoever holds a thread of it has let go.
+  kill -KILL "$holder" && wait "$holder" 2>/dev/null
+  holder=''
+  wait_until 5 logged splitnic-host@nic0 "Failed with result 'watchdog'" || fail "the watchdog does not end the host"
+  wait_until 10 is_active splitnic-host@nic0 || fail "systemd does not start the host again after the watchdog"
+  wait_until 10 is_connected || fail "not connected after the watchdog"
+  equal "starts by systemd after the watchdog" "$(inside systemctl show -P NRestarts splitnic-host@nic0)" 1
+  [ "$(pid_of splitnic-host@nic0)" != "$host" ] || fail "the program whose thread stood still still runs"
+  equal "the interface after the watchdog" "$(index_of nic0)" "$index"
+  network ip -o addr show nic0 | has ' 10\.77\.0\.1/24 ' || fail "nic0 has lost its address with the watchdog"
+  wait_until 10 ping_lan || fail "the LAN does not respond after the watchdog"
+  # The next restart applies the watchdog of the package again.
+  inside rm -r "${drop_in%/*}" && inside systemctl daemon-reload || fail "the drop-in cannot be removed"
+}
+
+# Leaves in $holder the process that holds the thread of the host's last queue. Without queue 1, on one processor, that is the main thread.
+hold_data_thread() {
+  local host thread=splitnic-host
+  host=$(pgrep --ns "$leader" --nslist pid -x splitnic-host) && [[ $host =~ ^[0-9]+$ ]] || fail "not one process of the host: $host"
+  ! grep -qx queue-1 "/proc/$host"/task/*/comm || thread=queue-1
+  python3 -B "$tree/tests/e2e/hold_thread.py" "$host" "$thread" >"$work/held" 2>&1 &
+  holder=$!
+  wait_until 5 grep -qx held "$work/held" || fail "the thread $thread of the host cannot be held: $(cat "$work/held")"
+}
+
+# docs/CLI.md, announcements: with announce and connect = "any" the packaged services find each other. Both are in one network namespace,
+# where each hears the other's multicasts on fab0, and on nic0 while that has its carrier.
+check_announcements() {
+  local settings=$work/machine/etc/splitnic
+  cp -p "$settings/unit.toml" "$settings/nic0.toml" "$work/" || fail "no copy of the settings"
+  network ip link add fab0 type veth peer name fab1 || fail "no fab0"
+  network ip link set fab1 netns /run/netns/lan && ip -n lan link set fab1 up
+  network ip addr add 10.99.0.2/24 dev fab0 && network ip link set fab0 up
+  set_in unit.toml announce true
+  sed -i 's|^connect = .*|connect = "any"|' "$settings/nic0.toml"
+  inside systemctl restart splitnic-iou@unit || fail "the I/O unit does not start with announce"
+  inside systemctl restart splitnic-host@nic0 || fail 'the host does not start with connect = "any"'
+  wait_until 15 is_connected || fail "the unit is not found: $(splitnic show --control /run/splitnic/nic0.sock)"
+  splitnic show --json --control /run/splitnic/nic0.sock | has -E '"address":"10\.(99\.0\.2|77\.0\.1):7471"' ||
+    fail "the host does not use an address that the unit announces: $(splitnic show --json --control /run/splitnic/nic0.sock)"
+  wait_until 10 ping_lan || fail "the LAN does not respond through a unit that was found"
+  ! inside journalctl -q | has 'the sandbox refused' || fail "the sandbox refuses what announcements need"
+  cp -p "$work/unit.toml" "$work/nic0.toml" "$settings/"
+  network ip link del fab0
+  inside systemctl restart splitnic-iou@unit && inside systemctl restart splitnic-host@nic0 || fail "the services do not restart"
+  wait_until 10 is_connected && wait_until 10 ping_lan || fail "the LAN does not respond without announcements"
 }
 
 # docs/recipes.md: systemd-networkd asks for an address on nic0 by DHCP, and makes it the default route of nothing.
@@ -294,19 +401,25 @@ lab_is_up() { splitnic show --json --control /run/lab/lab.sock | has '"state":"u
 index_of() { network ip -o link show "$1" | grep -oE '^[0-9]+' || fail "no $1"; }
 
 check_upgrade() {
-  local host iou index switch
+  local host iou index switch before
+  wait_until 10 programs_have 0.0.9 || fail "the old programs are not those that run"
   host=$(pid_of splitnic-host@nic0) iou=$(pid_of splitnic-iou@unit) index=$(index_of nic0) switch=$(pid_of splitnic-switch@sw1)
+  before=$(carrier_losses) || fail "no nic0"
   pings_begin
   # shellcheck disable=SC2046
   apt_get -o Dpkg::Options::=--force-confold install $(debs new)
   pings_end "upgrade of all packages by apt"
   # Both programs restart, one after the other. [F-46]
   [ "$gap" -le $((3000 + 20 * empty)) ] || fail "the upgrade takes too long"
-  inside dpkg -s splitnic-host | has "^Version: $(version_of_tree)" || fail "not the new version"
+  carrier_stayed "upgrade of all packages by apt" "$before" splitnic-host@nic0 splitnic-iou@unit
+  [ "$away" -le $((1000 + 10 * empty)) ] || fail "the upgrade stops a service for $away ms"
+  inside dpkg -s splitnic-host | has "^Version: $package_version\$" || fail "not the new version"
   wait_until 10 is_active splitnic-host@nic0 && wait_until 10 is_active splitnic-iou@unit || fail "the services do not run"
   [ "$(pid_of splitnic-host@nic0)" != "$host" ] && [ "$(pid_of splitnic-iou@unit)" != "$iou" ] || fail "the old programs still run"
   wait_until 10 is_active splitnic-switch@sw1 && [ "$(pid_of splitnic-switch@sw1)" != "$switch" ] || fail "the switch was not restarted"
   wait_until 10 ping_lan || fail "the LAN does not respond after the upgrade"
+  wait_until 10 programs_have "$programs_version" || fail "the new programs are not those that run: $(splitnic show unit --json)"
+  equal "version of debian/changelog" "splitnic $programs_version" "$(splitnic --version)"
   equal "the interface" "$(index_of nic0)" "$index"
   grep -q '^key-file = ' "$work/machine/etc/splitnic/nic0.toml" || fail "the settings were replaced"
   equal "enabled after the upgrade" "$(state_of splitnic-host@nic0)" enabled
@@ -344,6 +457,42 @@ check_netns() {
 }
 is_gone() { ! network ip link show "$1" >/dev/null 2>&1; }
 
+# Each line has its own priority in the journal, as `journalctl -p` selects it. The journal gives all lines of one stream the priority
+# SyslogLevel= except those that begin with another one. So what differs in the stream of a program is from the program; what systemd itself
+# logs about the service is left out.
+check_log() {
+  equal "priority of lines that begin with none" "$(inside systemctl show -P SyslogLevel splitnic-host@nic0)" 6
+  read_log splitnic-host@nic0
+  log_has info 'connected to the I/O unit' 'is up as nic0' 'it has carrier'
+  log_has warning 'does not permit promiscuous mode'
+  log_has err 'also with RestrictNamespaces=net'
+  read_log splitnic-iou@unit
+  log_has info 'host nic0 attached' 'is up as unit'
+  log_has warning 'may not use promiscuous mode'
+}
+# read_log SERVICE: for log_has, what it has logged with each priority.
+read_log() {
+  local priority
+  for priority in info warning err; do
+    inside journalctl --no-pager -q -o cat -p $priority..$priority _TRANSPORT=stdout "_SYSTEMD_UNIT=$1.service" >"$work/log.$priority"
+  done
+  ! grep '^<[0-7]>' "$work"/log.* || fail "the journal does not read the priorities of $1"
+}
+# log_has PRIORITY TEXT...: each text is in the log, always with this priority.
+log_has() {
+  local wanted=$1 priority text
+  shift
+  for text in "$@"; do
+    for priority in info warning err; do
+      if [ $priority = "$wanted" ]; then
+        grep -qF -- "$text" "$work/log.$priority" || fail "no line with priority $priority: $text"
+      else
+        ! grep -F -- "$text" "$work/log.$priority" || fail "a line with priority $priority in place of $wanted"
+      fi
+    done
+  done
+}
+
 # Each package takes what is its own: the host goes first, and the services of the other two keep running, with their state.
 check_removal() {
   local state=$work/machine/var/lib/splitnic
@@ -368,10 +517,13 @@ step "boot" && boot "$work/machine"
 step "install of the version before" && apt_get install $(debs old) && check_installed && check_samples
 step "services" && make_lan && configure && check_services
 step "restart" && check_restart
+step "watchdog" && check_watchdog
+step "announcements" && check_announcements
 step "systemd-networkd" && check_networkd
 step "a user's host over shm" && check_user_over_shm
 step "upgrade" && check_upgrade
 step "stop" && check_stop
 step "network namespace" && check_netns
+step "log" && check_log
 step "removal" && check_removal
 step "packages: ok"

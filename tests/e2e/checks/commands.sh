@@ -138,6 +138,8 @@ check_errors() {
   refused 2 "insecure-lab" "${iou[@]}" --lan "$port:lan0" --listen udp://127.0.0.1:7471
   refused 2 "" "${host[@]}" --tap nic1
   refused 2 "" "${iou[@]}" --lan ""
+  refused 2 "netns: the value is empty" "${host[@]}" --connect "udp://$iou_address" --tap nic1 --insecure-lab --netns ""
+  refused 2 "capture start -w -" "${host[@]}" --connect "udp://$iou_address" --tap nic1 --insecure-lab --capture -
   refused 1 "in use" "${iou[@]}" --lan "$port:lan0" --listen shm://held
   refused 1 "another program listens on $work/iou.sock: .* another instance name" ip netns exec "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" \
     --listen udp://127.0.0.1:7999 --insecure-lab --control "$work/iou.sock"
@@ -240,10 +242,12 @@ check_gone() {
   stop iou KILL
   within "the host shows that the unit is gone" 3000 shows "peer['state'] == 'down' and lan['link'] == 'down' and peer['last_error']"
   ask host show | has "nothing heard from the peer" || fail "no reason: $(ask host show)"
+  shows "0 <= peer['next_attempt_milliseconds'] <= 5000" || fail "no next attempt: $(ask host show --json)"
+  ask host show | has "next attempt in" || fail "no next attempt: $(ask host show)"
   wait_until 5 shows "peer['since_seconds'] >= 1 and peer['last_heard_milliseconds'] >= 2000" || fail "since: $(ask host show --json)"
   start_iou
   nic_up
-  shows "peer['state'] == 'up' and lan['link'] == 'up' and 'last_error' not in peer" || fail "back: $(ask host show)"
+  shows "peer['state'] == 'up' and lan['link'] == 'up' and 'last_error' not in peer and 'next_attempt_milliseconds' not in peer" || fail "back: $(ask host show)"
 }
 
 # Before anybody is connected both respond, and SIGTERM ends them at once.

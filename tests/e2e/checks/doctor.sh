@@ -33,7 +33,7 @@ check_broken() {
     "$bin/splitnic" doctor --control "$work/iou.sock" udp://unit.example:7471
   finds "reply: .*nothing listens there: start splitnic-iou" "${doctor[@]}" udp://10.99.0.2:7999
   finds "reply: .*does not respond: is that machine up" "${doctor[@]}" udp://10.99.0.77:7471
-  grep '^ok reply' "$work/well.txt" | has "firewall does; to permit UDP port 7471 there" || fail "no advice: $(cat "$work/well.txt")"
+  grep '^ok *reply' "$work/well.txt" | has "firewall does; to permit UDP port 7471 there" || fail "no advice: $(cat "$work/well.txt")"
   # shellcheck disable=SC2016 # for that shell
   finds "tun: .*modprobe tun" in_ns "$ns_host" unshare -m sh -c 'mount -t tmpfs none /dev/net && exec "$@"' sh \
     "$bin/splitnic" doctor --control "$work/iou.sock"

@@ -54,3 +54,18 @@ check_no_route() {
   within "the LAN responds again" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
   ! ask host show | has "No route to host" || fail "show still has it"
 }
+
+# At the level debug both ends report what they try: addresses, names, connections, and each request about the NIC with its status.
+check_debug() {
+  host_options=(--log-level debug)
+  iou_options=(--log-level debug)
+  bring_up
+  log_has host " debug looks for the I/O unit at $iou_address"
+  log_has host " debug requests a connection of $iou_address"
+  log_has host " debug tap:nic0: INIT_NIC: OK"
+  log_has iou " debug host $host_name: INIT_NIC: OK"
+  ask host set mtu 1400 || fail "the MTU is not set"
+  log_has host " debug tap:nic0: SET_MTU: OK"
+  ask host ethtool nic0 -S rmon >/dev/null || fail "no statistics"
+  log_has host " debug a command asks for "
+}

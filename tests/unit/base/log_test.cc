@@ -45,6 +45,16 @@ TEST_F(LogTest, the_journal_gets_priorities_and_no_time) {
       ::testing::ExitedWithCode(0), "^<3>one\n<4>two\n<6>three\n<7>four\n$");
 }
 
+TEST_F(LogTest, a_line_that_the_program_ends_with_has_a_priority_under_the_journal_only) {
+  EXPECT_EQ(error_priority(), "");
+  EXPECT_EXIT(
+      {
+        claim_stderr_for_the_journal();
+        std::exit(error_priority() == "<3>" ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 TEST_F(LogTest, a_stream_that_is_not_the_journals_gets_time_and_level) {
   EXPECT_EXIT(
       {
