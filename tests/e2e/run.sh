@@ -40,4 +40,6 @@ topology_begin
 export SPLITNIC_SHM_DIR=$work  # where programs meet on shared memory, whatever their namespaces
 "check_$4"
 stop_all
+times >"$work/times"  # the second line is that of all that this process has started
+sed -n '2s/\(.*\) \(.*\)/processor time: \1 user, \2 system/p' "$work/times"
 echo "$4 over $port: ok"
