@@ -41,15 +41,17 @@ topology_exit() {
 topology_end() {
   local name ns pid
   for name in "${!pid_of[@]}"; do stop "$name" TERM 3 || true; done
-  for ns in "${namespaces[@]}"; do
-    for pid in $(ip netns pids "$ns" 2>/dev/null); do
-      leftover "process $pid ($(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")) in $ns"
-      kill -KILL "$pid" 2>/dev/null
+  # No `ip netns pids`, which is a process for each namespace: starting processes is most of the time of a small test.
+  for pid in /proc/[0-9]*; do
+    for ns in "${namespaces[@]}"; do
+      [ "$pid/ns/net" -ef "/run/netns/$ns" ] || continue
+      leftover "process ${pid##*/} ($(tr '\0' ' ' 2>/dev/null <"$pid/cmdline")) in $ns"
+      kill -KILL "${pid##*/}" 2>/dev/null
     done
-    ip netns del "$ns" 2>/dev/null
   done
+  printf 'netns del %s\n' "${namespaces[@]}" | ip -force -batch - 2>/dev/null
   for ns in "${namespaces[@]}"; do
-    if ip netns list | grep -E "^$ns( |$)" >/dev/null; then leftover "namespace $ns"; fi
+    if [ -e "/run/netns/$ns" ]; then leftover "namespace $ns"; fi
   done
   namespaces=()
   rm -rf "$work"
@@ -84,13 +86,27 @@ topology_three() {
   ns_host=sn$$-a
   ns_iou=sn$$-b
   ns_lan=sn$$-c
-  host_namespace "$ns_host" && host_namespace "$ns_iou" && host_namespace "$ns_lan" &&
-    veth_between "$ns_host" fab0 "$ns_iou" fab0 "${1:-1500}" &&
-    veth_between "$ns_iou" lan0 "$ns_lan" lan0 "${2:-1500}" || return 1
-  ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
-  ip -n "$ns_iou" addr add 10.99.0.2/24 dev fab0
-  ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
+  local fabric_mtu=${1:-1500} lan_mtu=${2:-1500}
+  namespaces+=("$ns_host" "$ns_iou" "$ns_lan")  # before they are there: a signal may come between
+  # What host_namespace and veth_between do, by four processes.
+  ip -batch - <<BATCH || return 1
+netns add $ns_host
+netns add $ns_iou
+netns add $ns_lan
+link add fab0 netns $ns_host mtu $fabric_mtu type veth peer name fab0 netns $ns_iou mtu $fabric_mtu
+link add lan0 netns $ns_iou mtu $lan_mtu type veth peer name lan0 netns $ns_lan mtu $lan_mtu
+BATCH
+  set_up "$ns_host" "link set fab0 up" "addr add 10.99.0.1/24 dev fab0" &&
+    set_up "$ns_iou" "link set fab0 up" "link set lan0 up" "addr add 10.99.0.2/24 dev fab0" &&
+    set_up "$ns_lan" "link set lan0 up" "addr add 10.77.0.2/24 dev lan0" || return 1
   silence_interface "$ns_iou" lan0
+}
+
+# set_up NS COMMAND...: commands of ip in a new namespace, in one process.
+set_up() {
+  local ns=$1
+  shift
+  printf '%s\n' "link set lo up" "$@" | ip -n "$ns" -batch -
 }
 
 start() {
