@@ -75,7 +75,7 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
 }  // namespace
 
 CfgReply NicService::serve(AttachedHost& host, const CfgRequest& request) {
-  const CfgReply reply = carry_out(host, request);
+  CfgReply reply = carry_out(host, request);
   base::log_debug("host " + host.name() + ": " + std::string(name(request.code)) + ": " +
                   std::string(name(reply.status)));
   return reply;

@@ -93,7 +93,8 @@ void Admin::collect(Report report) const {
     const Other& other = others_[i - 1];
     const bool is_posted =
         other.commands->post([admin = other.admin, into, i] { admin->add_to(into, i); });
-    if (!is_posted) end_queue(into);
+    // Not the last one: the own part is yet to come.
+    if (!is_posted) into->unfinished.fetch_sub(1, std::memory_order_relaxed);
   }
   add_to(into, 0);
 }
