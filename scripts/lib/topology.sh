@@ -96,14 +96,14 @@ netns add $ns_lan
 link add fab0 netns $ns_host mtu $fabric_mtu type veth peer name fab0 netns $ns_iou mtu $fabric_mtu
 link add lan0 netns $ns_iou mtu $lan_mtu type veth peer name lan0 netns $ns_lan mtu $lan_mtu
 BATCH
-  set_up "$ns_host" "link set fab0 up" "addr add 10.99.0.1/24 dev fab0" &&
-    set_up "$ns_iou" "link set fab0 up" "link set lan0 up" "addr add 10.99.0.2/24 dev fab0" &&
-    set_up "$ns_lan" "link set lan0 up" "addr add 10.77.0.2/24 dev lan0" || return 1
+  ip_commands "$ns_host" "link set fab0 up" "addr add 10.99.0.1/24 dev fab0" &&
+    ip_commands "$ns_iou" "link set fab0 up" "link set lan0 up" "addr add 10.99.0.2/24 dev fab0" &&
+    ip_commands "$ns_lan" "link set lan0 up" "addr add 10.77.0.2/24 dev lan0" || return 1
   silence_interface "$ns_iou" lan0
 }
 
-# set_up NS COMMAND...: commands of ip in a new namespace, in one process.
-set_up() {
+# ip_commands NS COMMAND...: commands of ip in a new namespace, in one process.
+ip_commands() {
   local ns=$1
   shift
   printf '%s\n' "link set lo up" "$@" | ip -n "$ns" -batch -
