@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <new>
 #include <string>
 
 #include "base/check.h"
@@ -18,7 +19,7 @@ std::size_t PageMemory::page_bytes() {
 
 PageMemory::PageMemory(std::size_t bytes, Pages pages) {
   auto made = make(bytes, pages);
-  CHECK(made.has_value());
+  if (!made) throw std::bad_alloc();
   swap(*made);
 }
 

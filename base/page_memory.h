@@ -21,7 +21,7 @@ class PageMemory {
 
   // An error, ENOMEM: the system has none. REQUIRES bytes > 0.
   static Result<PageMemory> make(std::size_t bytes, Pages pages = Pages::kSmall);
-  // The same at the start of a program: CHECKs that there is memory.
+  // The same at the start of a program: throws std::bad_alloc if there is none.
   explicit PageMemory(std::size_t bytes, Pages pages = Pages::kSmall);
   PageMemory() = default;  // none, of 0 bytes
   ~PageMemory() { unmap(); }

@@ -3,16 +3,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <system_error>
 #include <utility>
-
-#include "base/check.h"
 
 namespace splitnic::control {
 
 CommandQueue::CommandQueue(std::size_t capacity)
     : capacity_(capacity), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  CHECK(event_.valid());
+  if (!event_.valid()) {
+    throw std::system_error(errno, std::generic_category(), "making a queue of commands");
+  }
   waiting_.reserve(capacity);
   running_.reserve(capacity);
 }

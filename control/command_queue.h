@@ -18,6 +18,7 @@ class CommandQueue {
  public:
   using Command = std::function<void()>;
 
+  // Throws std::system_error if the process may have no further descriptor.
   explicit CommandQueue(std::size_t capacity = 256);
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;

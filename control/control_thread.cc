@@ -8,12 +8,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <csignal>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "base/check.h"
 #include "base/event.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -31,7 +31,9 @@ class ControlThread::Impl {
         on_reload_(std::move(on_reload)),
         stop_event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         signals_(io_) {
-    CHECK(stop_event_.valid());
+    if (!stop_event_.valid()) {
+      throw std::system_error(errno, std::generic_category(), "making the event of a stop");
+    }
   }
   ~Impl() {
     queue_.close();  // its requests get their replies now

@@ -8,13 +8,13 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/event_log.h"
 #include "base/log.h"
+#include "control/accept_retry.h"
 #include "control/mailbox.h"
 #include "control/metrics_client.h"
 #include "control/metrics_text.h"
@@ -35,7 +35,10 @@ using Text = MetricsClient::Text;
 class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shared_from_this<Impl> {
  public:
   Impl(asio::io_context& io, SnapshotSource source)
-      : io_(io), source_(std::move(source)), mailbox_(std::make_shared<Mailbox>(io)), retry_(io) {}
+      : io_(io),
+        source_(std::move(source)),
+        mailbox_(std::make_shared<Mailbox>(io)),
+        retry_(io, "metrics") {}
 
   base::Status open(const MetricsAddress& address) {
     if (!address.path.empty()) {
@@ -145,6 +148,7 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
                               ErrorCode error, typename Acceptor::protocol_type::socket socket) {
       if (error == asio::error::operation_aborted || !acceptor.is_open()) return;
       if (error) return self->accept_later(acceptor, error);
+      self->retry_.accepted();
       if (self->has_room()) {
         self->clients_.push_back(MetricsClient::start(MetricsClient::Socket(std::move(socket)),
                                                       self, self->is_loopback_));
@@ -162,13 +166,10 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
     oldest->close();
     return true;
   }
-  // Out of descriptors, for example: the client waits in the backlog.
   template <class Acceptor>
   void accept_later(Acceptor& acceptor, ErrorCode error) {
-    base::log_warn("metrics: accepting a client: " + error.message());
-    retry_.expires_after(std::chrono::milliseconds(100));
-    retry_.async_wait([self = shared_from_this(), &acceptor](ErrorCode cancelled) {
-      if (!cancelled && acceptor.is_open()) self->accept(acceptor);
+    retry_.accept_later(error, [self = shared_from_this(), &acceptor] {
+      if (acceptor.is_open()) self->accept(acceptor);
     });
   }
 
@@ -177,7 +178,7 @@ class MetricsServer::Impl : public MetricsClient::Owner, public std::enable_shar
   std::shared_ptr<Mailbox> mailbox_;
   std::optional<asio::local::stream_protocol::acceptor> local_;
   std::optional<asio::ip::tcp::acceptor> tcp_;
-  asio::steady_timer retry_;
+  AcceptRetry retry_;
   SocketFile file_{"--metrics"};
   bool is_loopback_ = false;     // a TCP port that only this machine reaches
   std::vector<Client> clients_;  // the oldest first

@@ -4,12 +4,11 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <set>
 #include <utility>
 
-#include "base/log.h"
+#include "control/accept_retry.h"
 #include "control/mailbox.h"
 #include "control/served_client.h"
 #include "control/unix_socket.h"
@@ -21,8 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using Stream = asio::local::stream_protocol;
 using ErrorCode = boost::system::error_code;
-
-constexpr std::chrono::milliseconds kAcceptRetry{100};
 
 // One reply to one request, from any thread. If it is destroyed without one, the client gets
 // kFailed. A capture that has begun continues from there.
@@ -63,7 +60,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
         events_(events),
         mailbox_(std::make_shared<Mailbox>(io)),
         acceptor_(io),
-        accept_timer_(io) {}
+        retry_(io, "control socket") {}
 
   base::Status open() {
     if (auto listening = file_.listen(path_, acceptor_); !listening) return listening;
@@ -76,7 +73,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
     file_.remove();
     ErrorCode ignored;
     acceptor_.close(ignored);
-    accept_timer_.cancel();
+    retry_.cancel();
     const auto clients = std::exchange(clients_, {});
     for (const auto& client : clients) client->close();
   }
@@ -128,6 +125,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
     acceptor_.async_accept([self = shared_from_this()](ErrorCode error, Stream::socket socket) {
       if (error == asio::error::operation_aborted || !self->acceptor_.is_open()) return;
       if (error) return self->accept_later(error);
+      self->retry_.accepted();
       if (self->clients_.size() < kClientsMax) {
         auto client = std::make_shared<ServedClient>(std::move(socket), self);
         self->clients_.insert(client);
@@ -136,12 +134,9 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
       self->accept();
     });
   }
-  // Out of descriptors, for example: the client waits in the backlog.
   void accept_later(ErrorCode error) {
-    base::log_warn("control socket: accepting a client: " + error.message());
-    accept_timer_.expires_after(kAcceptRetry);
-    accept_timer_.async_wait([self = shared_from_this()](ErrorCode cancelled) {
-      if (!cancelled && self->acceptor_.is_open()) self->accept();
+    retry_.accept_later(error, [self = shared_from_this()] {
+      if (self->acceptor_.is_open()) self->accept();
     });
   }
 
@@ -150,7 +145,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   base::EventLog& events_;
   std::shared_ptr<Mailbox> mailbox_;
   Stream::acceptor acceptor_;
-  asio::steady_timer accept_timer_;
+  AcceptRetry retry_;
   SocketFile file_{"--name (of a service: another instance name) or --control"};
   std::set<std::shared_ptr<ServedClient>> clients_;
   std::weak_ptr<lan::FrameCapture> capture_;  // the one that runs

@@ -1,21 +1,8 @@
 // splitnic-iou: lends the NIC of this machine to hosts on other machines.
-#include <csignal>
-
-#include "base/log.h"
-#include "control/identity.h"
+#include "control/daemon/program.h"
 #include "iou_module/daemon.h"
 
 int main(int argc, char** argv) {
-  // A reload that comes before the program listens to signals finds nothing to reload.
-  static_cast<void>(std::signal(SIGHUP, SIG_IGN));
-  // The name is not looked up again, which the sandbox would refuse.
-  const auto parse = [argc, argv, machine = splitnic::control::machine_name()] {
-    return splitnic::iou::parse(argc, argv, machine);
-  };
-  const auto outcome = parse();
-  if (!outcome.options) {
-    return splitnic::control::print_text(outcome.exit_code, outcome.text);
-  }
-  splitnic::base::set_log_level(outcome.options->common.log_level);
-  return splitnic::iou::run(*outcome.options, {outcome.given, parse});
+  namespace program = splitnic::iou;
+  return splitnic::control::run_program("splitnic-iou", argc, argv, program::parse, program::run);
 }

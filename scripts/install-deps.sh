@@ -17,7 +17,7 @@ build=(g++ cmake ninja-build ccache lld pkg-config git
 # Intel's library is packaged for this architecture only; without it OpenSSL does its work.
 [ "$(dpkg --print-architecture)" = amd64 ] && build+=(libipsec-mb-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
-tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat
+tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat strace
   wireguard-go wireguard-tools
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd

@@ -9,6 +9,7 @@
 
 #include "control/cli_app.h"
 #include "control/flush_request.h"
+#include "control/report_exceptions.h"
 #include "control/setting.h"
 #include "control/unix_socket.h"
 #include "control/values.h"
@@ -292,9 +293,7 @@ std::vector<const char*> words_of(int argc, char** argv) {
   return words;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_typed(int argc, char** argv) {
   Arguments typed;
   const auto app = control::make_app(
       "splitnic",
@@ -312,4 +311,10 @@ int main(int argc, char** argv) {
     return refusal->exit_code;
   }
   return run(command_of(*app), typed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return control::report_exceptions("splitnic", [&] { return run_typed(argc, argv); });
 }

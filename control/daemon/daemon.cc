@@ -226,17 +226,17 @@ base::Status Daemon::filter_calls() const {
 }
 
 int Daemon::run() {
+  // It ends before the workers, whose queue it closes, also when start() throws [F-52].
+  struct EndOfControl {
+    std::unique_ptr<ControlThread>& control;
+    ~EndOfControl() { control.reset(); }
+  } const end{control_};
   if (auto started = start(); !started) {
-    if (control_ && control_->stop_requested()) {
-      control_.reset();
-      return 0;
-    }
+    if (control_ && control_->stop_requested()) return 0;
     base::log_error(process_.program + ": " + started.error().text());
-    control_.reset();
     return 1;
   }
   run_workers();
-  control_.reset();
   return has_failed_ ? 1 : 0;
 }
 

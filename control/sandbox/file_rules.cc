@@ -43,7 +43,10 @@ base::Error failed() { return base::Error::from_errno("restricting files by Land
 
 base::Status add(int rules, const FolderRule& rule, std::uint64_t known) {
   const base::UniqueFd folder(::open(rule.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return {};
+  if (!folder.valid()) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return {};
+    return base::Error::from_errno("opening " + rule.folder + " for Landlock", errno);
+  }
   landlock_path_beneath_attr attributes{};
   attributes.allowed_access = rights_of(rule.right) & known;
   attributes.parent_fd = folder.get();

@@ -16,14 +16,15 @@ enum class FileRight : std::uint8_t {
   kReplace,  // ... read, written, made, renamed and removed
 };
 
-// All files below a folder. A folder that is missing gives no right.
+// All files below a folder. A folder that is missing, or cannot be reached, gives no right.
 struct FolderRule {
   std::string folder;
   FileRight right;
 };
 
 // Opening, making and removing files fails from now on, but for the rules. REQUIRES
-// no-new-privileges. An error: the kernel has no Landlock, or it is switched off.
+// no-new-privileges. An error with ENOSYS or EOPNOTSUPP: the kernel has no Landlock, or it is
+// switched off.
 base::Status restrict_files(std::span<const FolderRule> rules);
 
 }  // namespace splitnic::control::sandbox

@@ -49,6 +49,8 @@ base::Status give_up_privileges(const Needs& needs) {
     return base::Error::from_errno("giving up privileges", errno);
   }
   if (const auto restricted = restrict_files(needs.folders); !restricted) {
+    const int why = restricted.error().errno_value();
+    if (why != ENOSYS && why != EOPNOTSUPP) return restricted;
     base::log_debug(restricted.error().text() + ": only the modes of files protect them");
   }
   return {};

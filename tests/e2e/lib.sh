@@ -41,6 +41,7 @@ host_name=hosta
 second_name=hostb
 iou_options=() host_options=()
 iou_through=()              # a program that becomes the unit
+host_through=()             # and the host
 # For whoever runs a check with other options than it has here; the options of the check itself come first.
 more_iou_options=${SPLITNIC_IOU_OPTIONS:-} more_host_options=${SPLITNIC_HOST_OPTIONS:-}
 links=keyed
@@ -119,7 +120,7 @@ start_host() {
   bring_up_switches
   missing_of host_options more_host_options
   identity_of host "${host_options[@]}" "$@"
-  start host "$ns_host" "$bin/splitnic-host" --connect "$(way_of "$host_via")" --tap nic0 "${identity[@]}" \
+  start host "$ns_host" "${host_through[@]}" "$bin/splitnic-host" --connect "$(way_of "$host_via")" --tap nic0 "${identity[@]}" \
     --name "$host_name" --control "$work/host.sock" "${host_options[@]}" "${missing[@]}" "$@"
 }
 

@@ -109,8 +109,13 @@ def special_frames(destination, source):
     yield ends + ipv4 + ip4(17, datagram[1480:], 77, 1480 // 8)
     yield ends + ipv6 + struct.pack(">IHBB", 0x60000000, 20, 59, 64) + filler(32, 6) + filler(20, 7)
     yield ends + ipv4 + udp(b"trailer") + filler(11, 8)  # bytes after the datagram
+    # Wrong checksums, of the IPv4 header, of UDP and of TCP, are for the receiver to find. [L-35]
+    right = udp(filler(60, 14))
+    yield ends + ipv4 + right[:10] + bytes([right[10] ^ 0xFF]) + right[11:]
+    yield ends + ipv4 + ip4(17, struct.pack(">HHHH", 4000, 4001, 68, 0x1234) + filler(60, 15))
+    yield ends + ipv4 + ip4(6, struct.pack(">HHIIBBHHH", 4000, 4001, 1, 1, 0x50, 0x10, 1024, 0x1234, 0) + filler(60, 16))
     yield mac("33:33:00:00:00:01") + source + ipv6 + struct.pack(">IHBB", 0x60000000, 8, 59, 1) + filler(40, 9)
-    for vid in (0, 5, 4094):
+    for vid in (0, 1, 5, 4094, 4095):
         yield ends + tag(vid, priority=vid % 8) + ipv4 + udp(filler(60, vid % 251))
     yield ends + tag(5) + ipv4 + udp(filler(1472, 10))  # 1518 bytes
     yield ends + tag(5) + struct.pack(">H", 50) + filler(50, 11)

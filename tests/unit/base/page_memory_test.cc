@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <new>
 
 #include "tests/support/resident.h"
 
@@ -61,6 +63,14 @@ TEST(PageMemoryTest, huge_pages_change_nothing_but_speed) {
   EXPECT_EQ(memory.get()[4096], std::byte{0});
   EXPECT_EQ(memory.get()[4096 + kHuge], std::byte{7});
   EXPECT_EQ(memory.get()[memory.size() - 1], std::byte{7});
+}
+
+TEST(PageMemoryTest, F_52_no_memory_is_an_exception_or_an_error) {
+  const std::size_t too_much = std::size_t{1} << 60;
+  EXPECT_THROW(PageMemory memory(too_much), std::bad_alloc);
+  const auto made = PageMemory::make(too_much);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().errno_value(), ENOMEM);
 }
 
 }  // namespace page_memory_test

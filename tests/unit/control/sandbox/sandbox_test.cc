@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,6 +73,22 @@ TEST(SandboxTest, M_9_nothing_is_gained_by_a_program_and_no_memory_is_dumped) {
               if (!give_up_privileges({})) return 1;
               if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) return 2;
               return ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : 3;
+            }),
+            0);
+}
+
+TEST(SandboxTest, F_52_a_rule_that_cannot_be_made_is_an_error) {
+  const TempFolder folder;
+  Needs needs;
+  needs.folders.push_back({folder.path(), FileRight::kRead});
+  EXPECT_EQ(in_child([&] {
+              // One descriptor is left, for the rules, and none for the folder.
+              const int next = ::dup(STDERR_FILENO);
+              ::close(next);
+              const rlimit limit{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
+              if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+              const auto given_up = give_up_privileges(needs);
+              return given_up ? 2 : given_up.error().errno_value() == EMFILE ? 0 : 3;
             }),
             0);
 }
