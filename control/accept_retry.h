@@ -1,5 +1,5 @@
-// What a server does when the system has no descriptor or memory for a client: the client waits in
-// the backlog, and the server accepts again after a while. One line of the log until one was
+// A server to which the system refuses a descriptor or memory for a client lets the client wait in
+// the backlog, and accepts again after a while. That is one line of the log until a client was
 // accepted. Thread: the control thread. [F-52]
 #pragma once
 

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <latch>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -48,6 +50,18 @@ std::optional<fabric::SipKey> key_for(fabric::PayloadCrcMode mode) {
                  key.error().text());
   return std::nullopt;
 }
+
+// Of all threads. The control thread may come to it when the others, which are joined before, have
+// ended: so it shares it [F-52].
+struct StartGate {
+  explicit StartGate(std::ptrdiff_t others) : begun(others) {}
+  void wait_for_all() {
+    begun.count_down();
+    go.wait();
+  }
+  std::latch begun;  // the control thread, and one of each queue but the main thread's
+  std::latch go{1};
+};
 
 base::Status with_advice(base::Status status) {
   if (status) return status;
@@ -247,23 +261,18 @@ void Daemon::run_workers() {
   const Processors bound = processors_to_bind(common_, queues);
   const bool never_sleeps = may_busy_poll(common_, allowed_.size(), queues);
   Heartbeats heartbeats(queues);
-  std::latch begun(queues);  // the control thread, and one of each queue but the main thread's
-  std::latch go(1);
+  const auto gate = std::make_shared<StartGate>(queues);
   const auto begin = [&](std::uint32_t queue) {
     worker(queue).begin_thread(processor_of_queue(bound, queue));
   };
   std::vector<std::thread> threads;
-  base::Status ready = control_->start([&] {
-    begun.count_down();
-    go.wait();
-  });
+  base::Status ready = control_->start([gate] { gate->wait_for_all(); });
   std::uint32_t created = ready ? 1 : 0;
   try {
     for (std::uint32_t i = 1; i < queues && ready; ++i) {
       threads.emplace_back([&, i] {
         begin(i);
-        begun.count_down();
-        go.wait();
+        gate->wait_for_all();
         run_worker(i, never_sleeps, heartbeats);
       });
       ++created;
@@ -273,8 +282,8 @@ void Daemon::run_workers() {
                         ": raise the limit of threads, or give a smaller --queues");
   }
   begin(0);
-  begun.count_down(queues - created);
-  begun.wait();
+  gate->begun.count_down(queues - created);
+  gate->begun.wait();
   if (ready) ready = filter_calls();
   if (ready) {
     if (const std::string what = summary(); !what.empty()) {
@@ -287,7 +296,7 @@ void Daemon::run_workers() {
   } else {
     fail(ready.error());
   }
-  go.count_down();
+  gate->go.count_down();
   run_worker(0, never_sleeps, heartbeats);
   notify_stopping();
   for (std::thread& thread : threads) thread.join();

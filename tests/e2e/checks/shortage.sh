@@ -25,7 +25,7 @@ is_ready() { grep -q " is up as " "$work/$1.log"; }
 is_settled() { process_ended "${pid_of[$1]}" || is_ready "$1"; }
 
 # note_calls WHO: a start as any other; leaves in $work/calls the system calls of its main thread with their numbers, from the first
-# of main(), which ignores SIGHUP, to the filter of system calls, which would take an injected call for one of ours.
+# of main(), which ignores SIGHUP, to the filter of system calls, which would refuse an injected call as such.
 note_calls() {
   through "$1"
   "start_$1"
@@ -80,10 +80,18 @@ fails_well() {
     outcomes[refused]=$((${outcomes[refused]:-0} + 1))
     echo "$at: ${last#*splitnic-}"
   fi
-  wait_until 2 has_injected || fail "$at: nothing was injected"
+  wait_until 2 has_injected || missed=$((missed + 1))
+  tried=$((tried + 1))
   leaves_nothing "$who" "$at"
 }
 has_injected() { grep -q INJECTED "$work/trace"; }
+
+# A start may need a call less than the first one did: a few places are not reached, and no more.
+missed=0 tried=0
+few_missed() {
+  echo "$1: $tried places of its start, $missed not reached"
+  [ "$tried" -ge 10 ] && [ $((missed * 10)) -le "$tried" ] || fail "$missed of $tried places were not reached"
+}
 
 # every_error WHO
 every_error() {
@@ -93,6 +101,7 @@ every_error() {
     for number in $(numbers_of "$call"); do fails_well "$1" "$call" "$error" "$number"; done
   done < <(printf '%s\n' "${start_errors[@]}")
   on_its_own "$1"
+  few_missed "$1"
 }
 
 check_start_host() {
@@ -127,7 +136,13 @@ ends_at() {
   local who=$1 at="SIG$5 at $3 $4 of $1" status=0 took
   through "$who" -ttt -e "trace=$3" -e "inject=$3:signal=$5:when=$4"
   "start_$who"
-  wait_until 10 process_ended "${pid_of[$who]}" 2>/dev/null || fail "$at: it goes on"
+  wait_until 10 has_met_its_end "$who" 2>/dev/null || fail "$at: it continues"
+  tried=$((tried + 1))
+  if ! process_ended "${pid_of[$who]}"; then
+    missed=$((missed + 1))
+    stop "$who" TERM || fail "$at: it did not stop"
+    return
+  fi
   wait "${pid_of[$who]}" 2>/dev/null || status=$?
   unset "pid_of[$who]"
   wait_until 1 has_no_process "$2" || fail "$at: processes are left: $(ip netns pids "$2")"
@@ -140,8 +155,9 @@ ends_at() {
     took=$(awk '/--- SIGTERM/ && !at { at = $2 } END { printf "%d", ($2 - at) * 1000 }' "$work/trace")
     [ "$took" -le 1000 ] || fail "$at: it takes $took ms"
   fi
-  ends=$((ends + 1))
 }
+# It ended, or works without having been at that call.
+has_met_its_end() { process_ended "${pid_of[$1]}" || { is_ready "$1" && sleep 0.5 && ! grep -q "^[0-9].*--- SIGTERM" "$work/trace"; }; }
 # A nic0 that is left has the alias by which the next start knows it.
 no_interface_of_others() {
   ! in_ns "$ns_host" test -e /sys/class/net/nic0 || in_ns "$ns_host" grep -q splitnic /sys/class/net/nic0/ifalias
@@ -149,14 +165,14 @@ no_interface_of_others() {
 
 # ends_anywhere WHO NS: each start is one over what the one before has left.
 ends_anywhere() {
-  local ends=0 call number
+  local call number
   note_calls "$1"
   while read -r call number; do
     ends_at "$1" "$2" "$call" "$number" KILL
     ends_at "$1" "$2" "$call" "$number" TERM
   done < <(some_calls)
   on_its_own "$1"
-  echo "$1: ended at $ends places of its start"
+  few_missed "$1"
 }
 
 # The one that remains serves the next start.
@@ -248,20 +264,25 @@ recovered() {
   echo "$1: $(grep -c INJECTED "$work/trace") calls failed"
 }
 
-# What the kernel does not send or give for want of memory is lost on the way, and no more: connections and files survive.
+# What the kernel does not send or give for want of memory is lost on the way, and no more: connections and files survive. One in
+# five calls of all threads fails, or in four or eight where a frame of TCP is lost.
+work_errors=(
+  "host sendmsg ENOBUFS 5" "host recvmsg ENOMEM 5" "host write ENOMEM 8" "host read ENOMEM 8" "host ppoll ENOMEM 5"
+  "iou sendmsg ENOBUFS 5" "iou recvmsg ENOMEM 5" "iou sendmmsg ENOBUFS 4" "iou ppoll ENOMEM 5"
+)
 check_buffers() {
   iou_options+=(--no-sandbox) host_options+=(--no-sandbox)
   bring_up
-  local who
-  for who in host iou; do
-    failing $who sendmsg ENOBUFS 5+5
+  local who call error often
+  while read -r who call error often; do
+    failing "$who" "$call" "$error" "$often+$often"
     files_both_ways 1
-    recovered "sends of $who"
-    failing $who recvmsg ENOMEM 5+5
-    files_both_ways 1
-    recovered "receives of $who"
-  done
+    recovered "$call of $who: $error"
+  done < <(printf '%s\n' "${work_errors[@]}")
   files_both_ways 4
+  for who in "host link.tx.drop.refused" "iou link.tx.drop.refused" "host tap.tx.drop.queue"; do
+    counts ${who% *} ${who#* } 1 || fail "not counted: $who"
+  done
   equal "peers" "$(ask iou show --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)["peers"]))')" 1
 }
 
