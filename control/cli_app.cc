@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <system_error>
 
 #include "base/log.h"
+#include "base/shortage.h"
 #include "base/unique_fd.h"
 #include "control/toml_config.h"
 
@@ -75,17 +77,22 @@ std::string with_place(const CLI::App& app, const std::string& error) {
   return at ? "in the configuration file, " + error_at(*at, error).text() : error;
 }
 
-// Why CLI11 could not read the file of --config, for which it throws FileError.
-std::string why_unreadable(const CLI::App& app) {
+// Refuses a file of --config that CLI11 could not read, for which it throws FileError. A service
+// that ends with kExitUsage is not started again, so a shortage is no such error.
+Refusal refuse_config(const CLI::App& app) {
   const CLI::Option* const config = app.get_config_ptr();
   const std::string path = config == nullptr ? "" : config->as<std::string>();
   const base::UniqueFd folder(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-  if (folder.valid()) return "--config: " + path + ": it is a folder";
+  if (folder.valid()) {
+    return refuse(kExitUsage, app.get_name(), "--config: " + path + ": it is a folder");
+  }
   const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const int error = file.valid() ? EIO : errno;
+  const int error = file.valid() ? EAGAIN : errno;
+  const bool may_pass = file.valid() || base::is_shortage(error);
   const std::string hint =
       error == EACCES ? ": make it readable for the user of this program, by chown or chmod" : "";
-  return "--config: " + path + ": " + std::generic_category().message(error) + hint;
+  return refuse(may_pass ? kExitFailed : kExitUsage, app.get_name(),
+                "--config: " + path + ": " + std::generic_category().message(error) + hint);
 }
 
 std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* argv) {
@@ -98,9 +105,11 @@ std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* ar
   } catch (const CLI::Success&) {
     return Refusal{kExitOk, app.help()};
   } catch (const CLI::FileError&) {
-    return refuse(kExitUsage, app.get_name(), why_unreadable(app));
+    return refuse_config(app);
   } catch (const CLI::Error& error) {
     return refuse(kExitUsage, app.get_name(), std::string(error.what()) + " (see --help)");
+  } catch (const std::exception& error) {  // reading has failed, or there is no memory
+    return refuse(kExitFailed, app.get_name(), "reading the options: " + std::string(error.what()));
   }
   return std::nullopt;
 }

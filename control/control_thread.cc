@@ -10,6 +10,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <csignal>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -74,7 +75,7 @@ class ControlThread::Impl {
         first();
         io_.run();
       });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
       return base::Error("creating the control thread: " + std::string(error.what()) +
                          ": raise the limit of threads");
     }

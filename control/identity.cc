@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/shortage.h"
 #include "control/random_file.h"
 
 namespace splitnic::control {
@@ -54,9 +56,17 @@ std::vector<std::uint8_t> key_of(const std::string& machine_id) {
   return {text.begin(), text.end()};
 }
 
+// Another identity is no way out of a shortage: nic0 would have another address this time.
+void end_if_short(const std::string& file, int error) {
+  if (!base::is_shortage(error)) return;
+  throw std::system_error(error, std::generic_category(), "reading the identity in " + file);
+}
+
 std::string machine_id() {
   std::string id;
-  std::ifstream("/etc/machine-id") >> id;
+  std::ifstream file("/etc/machine-id");
+  if (!file.is_open()) end_if_short("/etc/machine-id", errno);
+  file >> id;
   return id.empty() ? machine_name() : id;
 }
 
@@ -78,6 +88,7 @@ Id secret() {
   if (!folder.empty()) {
     const auto id = id_in(folder);
     if (id) return *id;
+    end_if_short(folder, id.error().errno_value());
     base::log_warn(
         "the identity follows from /etc/machine-id, which copies of this machine share: " +
         id.error().text());

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/memory_reserve.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/config_reload.h"
 #include "control/daemon/daemon.h"
@@ -28,7 +27,6 @@ namespace {
 using Ports = std::vector<std::unique_ptr<lan::FramePort>>;
 
 // More than what all queues allocate in small pieces in an iteration. [M-1]
-constexpr std::size_t kMemoryReserve = 8 << 20;
 
 class IouDaemon final : public control::Daemon {
  public:
@@ -37,7 +35,6 @@ class IouDaemon final : public control::Daemon {
         options_(options),
         config_(std::move(source), {"allow", "allow-key", "grant", "max-hosts"}),
         hosts_(options) {
-    base::hold_memory_reserve(kMemoryReserve);
     add_worker();
   }
 

@@ -8,15 +8,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <exception>
 #include <filesystem>
 #include <latch>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/memory_reserve.h"
 #include "control/daemon/config_reload.h"
 #include "control/daemon/machine_key.h"
 #include "control/parse_outcome.h"
@@ -28,6 +29,7 @@ namespace {
 
 constexpr base::Duration kRetryEvery = std::chrono::seconds(1);
 constexpr base::Duration kServeFor = std::chrono::milliseconds(20);
+constexpr std::size_t kMemoryReserve = 8 << 20;
 
 // A reader of stderr that is gone ends no program, and memory with keys and the frames of users
 // never becomes a core file: the limit of core files would not do, as a core_pattern that is a pipe
@@ -36,6 +38,7 @@ constexpr base::Duration kServeFor = std::chrono::milliseconds(20);
 // another thread, which the sandbox refuses [M-9].
 void prepare_process() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that must not grow takes no more, as a full disk
   ::mallopt(M_ARENA_MAX, 1);
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) base::log_warn("a crash may leave a core file");
 }
@@ -75,6 +78,7 @@ Daemon::Daemon(std::string program, const CommonOptions& common)
       process_{std::move(program), base::OsRandom().next() | 1, key_for(common.port.payload_crc)},
       allowed_(processors_of_this_thread()) {
   prepare_process();
+  base::hold_memory_reserve(kMemoryReserve);
   if (!common.keys.are_given()) return;
   if (auto locked = fabric::session::lock_secrets(); !locked) {
     base::log_warn(locked.error().text());
@@ -266,6 +270,7 @@ void Daemon::run_workers() {
     worker(queue).begin_thread(processor_of_queue(bound, queue));
   };
   std::vector<std::thread> threads;
+  threads.reserve(queues);
   base::Status ready = control_->start([gate] { gate->wait_for_all(); });
   std::uint32_t created = ready ? 1 : 0;
   try {
@@ -277,7 +282,7 @@ void Daemon::run_workers() {
       });
       ++created;
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     ready = base::Error(std::string("creating a data thread: ") + error.what() +
                         ": raise the limit of threads, or give a smaller --queues");
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/memory_reserve.h"
 #include "control/sd_notify.h"
 
 namespace splitnic::control {
@@ -58,6 +59,7 @@ void DataLoop::report_if_due(base::Time now) {
   }
   if (now < status_at_) return;
   status_at_ = now + kStatusInterval;
+  base::restore_memory_reserve();
   if (std::string status = module_.status(); status != status_) {
     notify_status(status);
     status_ = std::move(status);

@@ -55,9 +55,10 @@ std::optional<Packet> receive_from(int fd, int flags, bool& is_over) {
   }
 }
 
+// An exception must not unwind the frames of the program, whose sockets they would remove.
 [[noreturn]] void run(int socket, const std::string& name,
                       const std::optional<sandbox::Needs>& kept, pid_t program,
-                      const std::function<void(SideProcess::Channel)>& body) {
+                      const std::function<void(SideProcess::Channel)>& body) noexcept {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
   ::prctl(PR_SET_NAME, name.c_str());
   const bool is_alone =

@@ -20,8 +20,10 @@ Stamps::Stamps(std::string path, std::function<std::uint64_t()> milliseconds_sin
   if (in >> kept) {
     last_ = reserved_ = kept;
   } else if (in.is_open() || errno != ENOENT) {
+    const bool is_there = !in.is_open();  // and may be read another time: it must not be replaced
     base::log_warn("cannot read " + path_ +
                    ": if the clock was set back, the I/O unit refuses this host for as long");
+    if (is_there) path_.clear();
   }
 }
 

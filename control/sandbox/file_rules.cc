@@ -61,6 +61,8 @@ base::Status add(int rules, const FolderRule& rule, std::uint64_t known) {
 base::Status restrict_files(std::span<const FolderRule> rules) {
   const long version =
       ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  // Where a filter around this process forbids the call, it is as if the kernel did not have it.
+  if (version < 0 && errno == EPERM) errno = EOPNOTSUPP;
   if (version < 0) return failed();
   landlock_ruleset_attr attributes{};
   attributes.handled_access_fs = known_rights(version);

@@ -144,6 +144,7 @@ base::Status ShmUnderlay::listen() {
   if (::listen(listener_.get(), kBacklog) != 0 || !watch(listener_.get(), kListenerKey)) {
     return base::Error::from_errno("listening at " + path_, errno);
   }
+  keep_spare();
   return {};
 }
 
@@ -196,12 +197,29 @@ bool ShmUnderlay::connect_in(const std::string& directory) {
 void ShmUnderlay::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
     base::UniqueFd socket(::accept(listener_.get(), nullptr, nullptr));
+    if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
+      refuse_for_want_of_descriptors();
+      continue;
+    }
     if (!socket.valid() || ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0 ||
         ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) {
       return;
     }
     accept_one(std::move(socket));
   }
+}
+
+// A client that waits in the backlog would keep the listener readable, and the data thread awake.
+void ShmUnderlay::refuse_for_want_of_descriptors() {
+  spare_.reset();
+  if (const base::UniqueFd refused(::accept(listener_.get(), nullptr, nullptr)); refused.valid()) {
+    counters_.add(ShmCounter::kRefusedFull);
+  }
+  keep_spare();
+}
+
+void ShmUnderlay::keep_spare() {
+  spare_ = base::UniqueFd(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 // Refused by closing the socket.

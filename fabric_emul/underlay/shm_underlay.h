@@ -117,6 +117,8 @@ class ShmUnderlay final : public Underlay {
   // Returns false if no program listens there.
   bool connect_in(const std::string& directory);
   void accept_all();
+  void refuse_for_want_of_descriptors();
+  void keep_spare();
   void accept_one(base::UniqueFd socket);
   void take_segment(Wire& wire);
   void attach(Wire& wire, std::unique_ptr<ShmSegment> segment);
@@ -137,6 +139,7 @@ class ShmUnderlay final : public Underlay {
   bool owns_path_ = false;
   base::UniqueFd poll_;  // the one descriptor that the owner sleeps on
   base::UniqueFd listener_;
+  base::UniqueFd spare_;  // makes room for a client that is refused for want of descriptors
   base::UniqueFd retry_;  // readable while a blocked wire has room and send() was not retried
   bool is_retry_set_ = false;
   std::vector<std::unique_ptr<Wire>> wires_;

@@ -4,8 +4,10 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <system_error>
 
-#include "base/check.h"
+#include "base/log.h"
 
 namespace splitnic::lan {
 namespace {
@@ -51,7 +53,9 @@ base::Result<NetNamespace::Scope> NetNamespace::enter() const {
 
 // The thread must not continue in the wrong namespace.
 NetNamespace::Scope::~Scope() {
-  if (before_.valid()) CHECK(::setns(before_.get(), CLONE_NEWNET) == 0);
+  if (!before_.valid() || ::setns(before_.get(), CLONE_NEWNET) == 0) return;
+  base::log_error("returning from a network namespace: " + std::generic_category().message(errno));
+  std::_Exit(1);
 }
 
 }  // namespace splitnic::lan

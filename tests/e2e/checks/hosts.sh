@@ -244,7 +244,8 @@ print(json.load(sys.stdin)["lan"][int(sys.argv[1])][sys.argv[2]])' "$2" "$3"
 }
 
 # A loop: two hosts have joined their nic0 by bridges and a cable. What the LAN has sent goes back to it from none of them, unless
-# they may forge; their own broadcasts, and then all, go round, as many as the limit for storms lets by. The unit serves on. [L-35]
+# they may forge; their own broadcasts, and then all, go round, as many as the limit for storms lets by. Frames to an address that nobody has are
+# bounded by frames_per_second only. The unit serves on. [L-35]
 join_hosts() {
   local ns
   veth_between "$ns_host" cable "$ns_second" cable || fail "no cable"
@@ -260,13 +261,13 @@ broadcasts() { in_ns "$ns_lan" ping -q -b -c "$1" -i 0.004 -W 0.1 10.77.0.255 >/
 
 # goes_round: no more than each host may send goes round, and where the loop is cut nobody has lost his way.
 goes_round() {
-  local before sent
-  before=$(counter iou lan.tx.frames)
+  local before began sent most
+  before=$(counter iou lan.tx.frames) began=$(milliseconds)
   sleep 1
   within "a reply of the unit in the loop" 3000 replies iou
-  sent=$(($(counter iou lan.tx.frames) - before))
-  [ $sent -le 45000 ] || fail "$sent frames went to the LAN"
-  echo "to the LAN: $sent frames in a second; dropped: $(counters iou iou.from_host.drop.spoof iou.from_host.drop.storm)"
+  sent=$(($(counter iou lan.tx.frames) - before)) most=$((20000 + ($(milliseconds) - began) * 20))
+  [ $sent -le $most ] || fail "$sent frames went to the LAN, more than $most"
+  echo "to the LAN: $sent frames in a second or two; dropped: $(counters iou iou.from_host.drop.spoof iou.from_host.drop.storm)"
   ip -n "$ns_host" link del cable
   ip -n "$ns_host" addr add 10.77.0.1/24 dev br0
   within "the LAN after the loop was cut" 5000 in_ns "$ns_host" ping -q -c 1 -W 0.5 10.77.0.2
@@ -276,7 +277,7 @@ check_loop() {
   bring_up_two
   join_hosts
   broadcasts 200
-  wait_until 3 counts iou iou.from_host.drop.spoof 400 || fail "dropped: $(counter iou iou.from_host.drop.spoof)"
+  wait_until 3 counts iou iou.from_host.drop.spoof 380 || fail "dropped: $(counter iou iou.from_host.drop.spoof)"
   goes_round
 }
 
