@@ -48,7 +48,7 @@ base::Status give_up_privileges(const Needs& needs) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
     return base::Error::from_errno("giving up privileges", errno);
   }
-  if (const auto restricted = restrict_files(needs.folders); !restricted) {
+  if (auto restricted = restrict_files(needs.folders); !restricted) {
     const int why = restricted.error().errno_value();
     if (why != ENOSYS && why != EOPNOTSUPP) return restricted;
     base::log_debug(restricted.error().text() + ": only the modes of files protect them");
