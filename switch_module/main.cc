@@ -4,5 +4,6 @@
 
 int main(int argc, char** argv) {
   namespace program = splitnic::fabric_switch;
-  return splitnic::control::run_program("splitnic-switch", argc, argv, program::parse, program::run);
+  return splitnic::control::run_program("splitnic-switch", argc, argv, program::parse,
+                                        program::run);
 }
