@@ -172,7 +172,9 @@ void Requester::place_response(ReadSink& sink, const CellView& cell, base::Time 
       return reject_response(sink);
     }
   }
-  if (!sink.is_whole() && sink.ends_response(csn)) sink.has_request_due = true;
+  // A request that a timeout has made due may wait for room of the link: of a whole response there
+  // is nothing left to request.
+  sink.has_request_due = !sink.is_whole() && (sink.has_request_due || sink.ends_response(csn));
 }
 
 // The packet CRC is wrong: the whole response is requested once more, a limited number of times.
