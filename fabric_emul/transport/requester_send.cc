@@ -1,7 +1,6 @@
 // Cells, in the order of transmit(): due read requests, lost cells, fresh cells.
 #include <algorithm>
 
-#include "base/check.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/send_cell.h"
@@ -290,7 +289,6 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, std
 std::size_t Requester::emit_request(Link& link, const Wqe& w, std::uint32_t from,
                                     std::uint8_t flags) {
   const std::uint64_t skipped = std::uint64_t{from} * context_.attr.mcp;
-  CHECK(from == 0 || skipped < w.gather.bytes);
   CellHead head;
   fill_header(head.header, w, 0, link, flags);
   head.ee = head_.ee;  // RD
