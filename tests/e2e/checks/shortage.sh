@@ -146,7 +146,7 @@ check_start_iou() {
   nic_up
 }
 
-# some_calls: all of $work/calls, or one in so many that there are twelve.
+# some_calls: all of $work/calls, or about twelve, evenly spread.
 some_calls() {
   local count
   count=$(wc -l <"$work/calls")
