@@ -18,10 +18,14 @@ TEST_F(ShmShortageTest, F_52_a_client_is_refused_where_no_descriptor_is_left) {
   const int next = ::dup(STDERR_FILENO);
   ::close(next);
   const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+  // UBSan opens a pipe where it looks at the type of an object that it has not just seen: this call
+  // shows it the listener, and during the shortage nothing else is called.
+  EXPECT_EQ(listener->clients(), 0U);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  EXPECT_FALSE(look(*listener));
-  EXPECT_FALSE(is_readable(*listener)) << "it would keep the data thread awake";
+  const bool has_received = look(*listener).has_value();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(has_received);
+  EXPECT_FALSE(is_readable(*listener)) << "it would keep the data thread awake";
   EXPECT_EQ(listener->count(ShmCounter::kRefusedFull), 1U);
   EXPECT_FALSE(look(*connector));
   EXPECT_EQ(connector->send(ShmUnderlay::listener_address(), batch_of(9, 1), 9), Status::kRefused);
