@@ -78,6 +78,7 @@ OwnedSmp PlayedSwitch::serve(const Smp& request) {
   } else if (request.attribute == SmpAttribute::kTable) {
     SmpTable part, out;
     static_cast<void>(fabric::parse_smp_table(request.body, part));
+    out.input = part.input;
     out.block = part.block;
     out.stage = part.stage;
     if (request.method == SmpMethod::kGet) {

@@ -49,6 +49,7 @@ class TopologyReader {
   base::Result<Entry> read_entry(const TomlValue& table, bool is_node);
   base::Status read_cables(const TomlValue& cables);
   base::Status read_routing(const TomlValue& routing);
+  base::Status read_tables_per(const TomlValue& tables);
   base::Result<Lid> read_lid(const TomlField& field);
   base::Status read_key(const TomlField& field, const std::string& name);
   static base::Result<fabric::SlToLane> read_lanes(const TomlField& field);
@@ -57,6 +58,7 @@ class TopologyReader {
   void add_node(const std::string& name, const Entry& entry);
   base::Status check_places() const;
   base::Status check_routing() const;
+  base::Status check_tables_per() const;
   base::Status check_lids_of_queues() const;
 
   Topology topology_;
@@ -66,7 +68,7 @@ class TopologyReader {
   std::map<PublicKey, control::TomlPlace> taken_keys_;
   std::map<PortPlace, control::TomlPlace> places_;
   std::vector<PlaceAt> used_;
-  std::optional<TomlField> routing_;
+  std::optional<TomlField> routing_, per_;
   bool has_queues_ = false;  // a node has several
 };
 
@@ -250,6 +252,28 @@ base::Status TopologyReader::read_routing(const TomlValue& routing) {
   return {};
 }
 
+base::Status TopologyReader::read_tables_per(const TomlValue& tables) {
+  per_.emplace(tables, "tables");
+  constexpr const char* kKinds = "per_switch or per_input";
+  const auto text = per_->text(kKinds);
+  if (!text) return text.error();
+  const auto per = fabric::parse_tables_per(*text);
+  if (!per) return per_->is_not(kKinds);
+  topology_.tables_per = *per;
+  return {};
+}
+
+// A manager keeps all tables of the subnet.
+base::Status TopologyReader::check_tables_per() const {
+  if (topology_.tables_per == fabric::TablesPer::kSwitch ||
+      topology_.switches.size() <= kSwitchesPerInputMax) {
+    return {};
+  }
+  return per_->error("there are " + std::to_string(topology_.switches.size()) +
+                     " switches, and per_input is for " + std::to_string(kSwitchesPerInputMax) +
+                     " at most");
+}
+
 // The routing finds routes, or the topology is not what it is for.
 base::Status TopologyReader::check_routing() const {
   const auto tables = fabric::make_routing(topology_.routing)->tables(fabric::graph_of(topology_));
@@ -289,6 +313,8 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
       read = read_cables(value);
     } else if (value.name == "routing") {
       read = read_routing(value);
+    } else if (value.name == "tables") {
+      read = read_tables_per(value);
     } else if (value.name == "pin_vl") {
       const auto flag = TomlField(value, "pin_vl").flag();
       if (!flag) return flag.error();
@@ -306,9 +332,8 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     } else {
       return control::error_at(
           value.name_at,
-          "there are only cables, routing, pin_vl, prefix and tables [switches.NAME], "
-          "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this "
-          "file");
+          "there are only cables, routing, tables, pin_vl, prefix, [switches.NAME], "
+          "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this file");
     }
     if (!read) return read.error();
   }
@@ -319,6 +344,7 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   }
   if (auto read = read_network(network, topology_); !read) return read.error();
   if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
+  if (auto checked = check_tables_per(); !checked) return checked.error();
   if (topology_.routing == fabric::RoutingKind::kFatTree) {
     if (auto checked = check_routing(); !checked) return checked.error();
   }

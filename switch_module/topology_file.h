@@ -13,6 +13,8 @@ namespace splitnic::fabric_switch {
 
 inline constexpr std::size_t kTopologyBytesMax = std::size_t{1} << 20;
 inline constexpr std::size_t kSwitchesMax = 1024;
+// With a table per input, of which a manager keeps all.
+inline constexpr std::size_t kSwitchesPerInputMax = 64;
 inline constexpr std::size_t kNodesMax = 4096;
 
 struct TopologyFile {

@@ -20,8 +20,11 @@ std::string table_head(std::string_view tables, const std::string& name, const f
 }  // namespace
 
 std::string topology_text(const fabric::Topology& topology) {
-  std::string text =
-      "routing = \"" + std::string(fabric::name(topology.routing)) + "\"\ncables = [\n";
+  std::string text = "routing = \"" + std::string(fabric::name(topology.routing)) + "\"\n";
+  if (topology.tables_per != fabric::TablesPer::kSwitch) {
+    text += "tables = \"" + std::string(fabric::name(topology.tables_per)) + "\"\n";
+  }
+  text += "cables = [\n";
   for (const fabric::Topology::Cable& cable : topology.cables) {
     text += "  \"" + place_text(cable.a) + " - " + place_text(cable.b) + "\",\n";
   }

@@ -79,7 +79,8 @@ int run_sim(const SimOptions& options) {
   if (!file) return fail(file.error().text());
   fabric::Topology& topology = file->topology;
   topology.routing = options.routing.value_or(topology.routing);
-  const auto routing = fabric::make_routing(topology.routing);
+  topology.tables_per = options.tables_per.value_or(topology.tables_per);
+  const auto routing = fabric::make_routing(topology.routing, topology.tables_per);
   auto simulator = make_simulator(options, topology, *routing);
   if (!simulator) return fail(simulator.error().text());
   auto json = open_output("--json", options.json);

@@ -161,6 +161,8 @@ void add_sim(CLI::App& app, SimArguments& into) {
   add("--seed", into.seed, "Number that all that is random follows from (default 1)", "N");
   add("--duration", into.duration, "Simulated time for which the nodes send (default 1ms)", "T");
   add("--routing", into.routing, "shortest, updown or fattree (default: that of the file)", "KIND");
+  add("--tables", into.tables,
+      "Forwarding tables of a switch: per_switch or per_input (default: as in the file)", "KIND");
   control::add_repeated(*sim, "--fail", into.failures,
                         "A cable, by one of its ports, or a switch fails: SWITCH:PORT@TIME or "
                         "SWITCH@TIME; may repeat",
@@ -199,6 +201,12 @@ base::Result<SimOptions> check_sim(const SimArguments& typed) {
     out.routing = fabric::parse_routing(typed.routing);
     if (!out.routing) {
       return base::Error("--routing: '" + typed.routing + "' is not shortest, updown or fattree");
+    }
+  }
+  if (!typed.tables.empty()) {
+    out.tables_per = fabric::parse_tables_per(typed.tables);
+    if (!out.tables_per) {
+      return base::Error("--tables: '" + typed.tables + "' is not per_switch or per_input");
     }
   }
   if (!typed.json.empty() && typed.json == typed.svg) {

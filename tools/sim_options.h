@@ -19,7 +19,7 @@ struct SimArguments {
   std::string topology, make;
   std::string workload = "all-to-all", load = "100", seed = "1", duration = "1ms";
   std::string rate = "10G", delay = "50ns", switch_delay = "100ns", reroute = "100us";
-  std::string cell = "292", buffer = "16", lanes = "1", routing;
+  std::string cell = "292", buffer = "16", lanes = "1", routing, tables;
   bool stores = false;
   std::vector<std::string> failures, repairs;
   std::string json, svg;
@@ -34,7 +34,8 @@ struct SimOptions {
   std::vector<fabric::simulation::Change> changes;
   fabric::simulation::SimTime duration{};
   std::uint32_t seed = 1;
-  std::optional<fabric::RoutingKind> routing;  // none: that of the file
+  std::optional<fabric::RoutingKind> routing;   // none: that of the file
+  std::optional<fabric::TablesPer> tables_per;  // the same
   std::string json, svg;
 };
 

@@ -95,8 +95,9 @@ std::string sim_text(const SimRun& run, double seconds) {
   const Report& report = run.report;
   const double per_sender = per(report.bits_per_second, report.senders);
   std::string text =
-      fmt::format("fabric      {} switches, {} nodes, {} cables; routing {}\n", report.switches,
-                  report.nodes, report.cables, fabric::name(run.topology.routing));
+      fmt::format("fabric      {} switches, {} nodes, {} cables; routing {}, tables {}\n",
+                  report.switches, report.nodes, report.cables, fabric::name(run.topology.routing),
+                  fabric::name(run.topology.tables_per));
   text += fmt::format("workload    {}, {} senders at {} % for {}; seed {}\n",
                       run.options.workload_name, report.senders, run.options.workload.load_percent,
                       time_text(nanoseconds_of(report.duration)), run.options.seed);
@@ -126,6 +127,7 @@ std::string sim_json(const SimRun& run) {
                                 {"nodes", report.nodes},
                                 {"cables", report.cables},
                                 {"routing", std::string(fabric::name(run.topology.routing))},
+                                {"tables", std::string(fabric::name(run.topology.tables_per))},
                                 {"workload", run.options.workload_name},
                                 {"load_percent", run.options.workload.load_percent},
                                 {"senders", report.senders},

@@ -24,11 +24,12 @@ base::Status check_levels(const SubnetGraph& graph, const std::vector<std::uint3
 
 }  // namespace
 
-base::Result<std::vector<ForwardingTable>> FatTreeRouting::tables(const SubnetGraph& graph) const {
+base::Result<std::vector<ForwardingTables>> FatTreeRouting::tables(const SubnetGraph& graph) const {
   auto levels = levels_of(graph);
   if (auto checked = check_levels(graph, levels); !checked) return checked.error();
   auto divisors = divisors_of(graph, levels);
-  return up_down_tables(graph, {.heights = std::move(levels), .divisors = std::move(divisors)});
+  return up_down_tables(graph, {.heights = std::move(levels), .divisors = std::move(divisors)},
+                        per_);
 }
 
 }  // namespace splitnic::fabric

@@ -13,8 +13,12 @@ namespace splitnic::fabric {
 
 class FatTreeRouting final : public Routing {
  public:
+  explicit FatTreeRouting(TablesPer per) : per_(per) {}
   // An error names two switches of one level that have a cable.
-  base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const override;
+  base::Result<std::vector<ForwardingTables>> tables(const SubnetGraph& graph) const override;
+
+ private:
+  const TablesPer per_;
 };
 
 }  // namespace splitnic::fabric

@@ -18,16 +18,16 @@ constexpr auto kRoutingNames =
 
 }  // namespace
 
-std::unique_ptr<const Routing> make_routing(RoutingKind kind) {
+std::unique_ptr<const Routing> make_routing(RoutingKind kind, TablesPer per) {
   switch (kind) {
     case RoutingKind::kUpDown:
-      return std::make_unique<UpDownRouting>();
+      return std::make_unique<UpDownRouting>(per);
     case RoutingKind::kFatTree:
-      return std::make_unique<FatTreeRouting>();
+      return std::make_unique<FatTreeRouting>(per);
     case RoutingKind::kShortest:
       break;
   }
-  return std::make_unique<ShortestPathRouting>();
+  return std::make_unique<ShortestPathRouting>(per);
 }
 
 std::string_view name(RoutingKind kind) {
@@ -39,6 +39,17 @@ std::optional<RoutingKind> parse_routing(std::string_view text) {
       std::ranges::find(kRoutingNames, text, &std::pair<RoutingKind, std::string_view>::second);
   if (found == kRoutingNames.end()) return std::nullopt;
   return found->first;
+}
+
+std::string_view name(TablesPer per) {
+  return per == TablesPer::kSwitch ? "per_switch" : "per_input";
+}
+
+std::optional<TablesPer> parse_tables_per(std::string_view text) {
+  for (const TablesPer per : {TablesPer::kSwitch, TablesPer::kInput}) {
+    if (text == name(per)) return per;
+  }
+  return std::nullopt;
 }
 
 }  // namespace splitnic::fabric

@@ -19,17 +19,21 @@ enum class RoutingKind : std::uint8_t { kShortest, kUpDown, kFatTree };
 class Routing {
  public:
   virtual ~Routing() = default;
-  // Returns the tables by the index of the switch. A LID that no route leads to has no port, nor
-  // has that of the switch itself. The tables follow from LIDs, ports and cables: not from the
+  // Returns the tables by the index of the switch: one each, or those of kNoInput and of each port
+  // at which something is. A LID that no route leads to has no port, nor has that of the switch
+  // itself. The tables follow from LIDs, ports and cables: not from the
   // order of switches and nodes in the graph. An error: the graph is not of the form that this one
   // is for. REQUIRES LIDs and ports that occur once, and cables that both ends have.
-  virtual base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const = 0;
+  virtual base::Result<std::vector<ForwardingTables>> tables(const SubnetGraph& graph) const = 0;
 };
 
-std::unique_ptr<const Routing> make_routing(RoutingKind kind);
+std::unique_ptr<const Routing> make_routing(RoutingKind kind, TablesPer per = TablesPer::kSwitch);
 
 // "shortest", "updown" or "fattree", as people type them.
 std::string_view name(RoutingKind kind);
 std::optional<RoutingKind> parse_routing(std::string_view text);
+// "per_switch" or "per_input".
+std::string_view name(TablesPer per);
+std::optional<TablesPer> parse_tables_per(std::string_view text);
 
 }  // namespace splitnic::fabric

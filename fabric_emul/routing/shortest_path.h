@@ -1,5 +1,6 @@
-// Shortest paths, by the lowest port among equals. Around a loop of switches cells may wait for
-// each other in a circle: with back pressure that is a deadlock.
+// Shortest paths, by the lowest port among equals; with a table per input by each of the equals in
+// turn. Around a loop of switches cells may wait for each other in a circle: with back pressure
+// that is a deadlock.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,11 @@ namespace splitnic::fabric {
 
 class ShortestPathRouting final : public Routing {
  public:
-  base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const override;
+  explicit ShortestPathRouting(TablesPer per) : per_(per) {}
+  base::Result<std::vector<ForwardingTables>> tables(const SubnetGraph& graph) const override;
+
+ private:
+  const TablesPer per_;
 };
 
 }  // namespace splitnic::fabric

@@ -51,7 +51,8 @@ Parts parts_of(const SubnetGraph& graph) {
   return parts;
 }
 
-std::vector<ForwardingTable> tables_by_roots(const SubnetGraph& graph, const Indices& roots) {
+std::vector<ForwardingTables> tables_by_roots(const SubnetGraph& graph, const Indices& roots,
+                                              TablesPer per) {
   const Indices depths = distances_from(graph, roots);
   Indices from_the_bottom(graph.switches.size());
   std::iota(from_the_bottom.begin(), from_the_bottom.end(), 0U);
@@ -63,11 +64,11 @@ std::vector<ForwardingTable> tables_by_roots(const SubnetGraph& graph, const Ind
   for (std::uint32_t i = 0; i < from_the_bottom.size(); ++i) {
     order.heights[from_the_bottom[i]] = i;
   }
-  return up_down_tables(graph, order);
+  return up_down_tables(graph, order, per);
 }
 
 bool reaches_all_nodes(const SubnetGraph& graph, const Parts& parts,
-                       const std::vector<ForwardingTable>& tables) {
+                       const std::vector<ForwardingTables>& tables) {
   for (std::size_t at = 0; at < tables.size(); ++at) {
     for (const SubnetGraph::Node& node : graph.nodes) {
       if (parts.part_of[at] == parts.part_of[node.at] && tables[at].port_of(node.lid) == 0) {
@@ -80,16 +81,16 @@ bool reaches_all_nodes(const SubnetGraph& graph, const Parts& parts,
 
 }  // namespace
 
-base::Result<std::vector<ForwardingTable>> UpDownRouting::tables(const SubnetGraph& graph) const {
+base::Result<std::vector<ForwardingTables>> UpDownRouting::tables(const SubnetGraph& graph) const {
   const Parts parts = parts_of(graph);
   Indices centres, firsts;
   for (const Indices& centre : parts.centres) {
     centres.insert(centres.end(), centre.begin(), centre.end());
     firsts.push_back(centre.front());
   }
-  auto tables = tables_by_roots(graph, centres);
+  auto tables = tables_by_roots(graph, centres, per_);
   if (reaches_all_nodes(graph, parts, tables)) return tables;
-  return tables_by_roots(graph, firsts);
+  return tables_by_roots(graph, firsts, per_);
 }
 
 }  // namespace splitnic::fabric

@@ -13,7 +13,11 @@ namespace splitnic::fabric {
 
 class UpDownRouting final : public Routing {
  public:
-  base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const override;
+  explicit UpDownRouting(TablesPer per) : per_(per) {}
+  base::Result<std::vector<ForwardingTables>> tables(const SubnetGraph& graph) const override;
+
+ private:
+  const TablesPer per_;
 };
 
 }  // namespace splitnic::fabric

@@ -1,7 +1,9 @@
 // Tables whose routes go up first and down then, and never up after down, for any order of the
 // switches: so no circle of cells that wait for each other can close (Schroeder et al., Autonet,
-// 1991). A table knows the destination only and not whether a cell went down already. Therefore a
-// switch that has a way down takes it, although one that begins upwards may be shorter.
+// 1991). The only table of a switch knows the destination and not whether a cell went down already.
+// Therefore a switch that has a way down takes it, although one that begins upwards may be shorter.
+// That of an input knows: what comes from above goes on down, all else takes the shortest way that
+// is left.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +19,12 @@ struct UpDownOrder {
   // A cable leads up to its higher end. A cable between equals is not used.
   std::vector<std::uint32_t> heights;
   // Of ways of equal length, the one of a destination is its number divided by this, modulo the
-  // number of ways. 1 at least.
+  // number of ways; with a table per input each input takes the next one. 1 at least.
   std::vector<std::uint32_t> divisors;
 };
 
 // Destinations are numbered by the LID of their switch, then by port.
-std::vector<ForwardingTable> up_down_tables(const SubnetGraph& graph, const UpDownOrder& order);
+std::vector<ForwardingTables> up_down_tables(const SubnetGraph& graph, const UpDownOrder& order,
+                                             TablesPer per);
 
 }  // namespace splitnic::fabric

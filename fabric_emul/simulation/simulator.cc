@@ -183,7 +183,8 @@ void Simulator::on_delivery(const Event& event) {
 std::uint32_t Simulator::route(const InputBuffer& buffer) const {
   if (!model_.is_switch(buffer.vertex)) return model_.line_at(buffer.vertex, 0);
   const Lid to = model_.node_lids[buffer.front().to];
-  const std::uint8_t port = tables_[buffer.vertex].port_of(to);
+  const std::uint8_t input = model_.lines[buffer.fed_by].to_port;
+  const std::uint8_t port = tables_[buffer.vertex].port_of(to, input);
   return port == 0 ? kNone : model_.line_at(buffer.vertex, port);
 }
 

@@ -91,7 +91,7 @@ class Simulator final {
   Timeline events_;
   std::unique_ptr<base::SeededRandom> random_;
   std::unique_ptr<Destinations> destinations_;
-  std::vector<ForwardingTable> tables_;
+  std::vector<ForwardingTables> tables_;
   std::multimap<SimTime, Pending> changes_;
   SimTime now_{}, duration_{};
   std::uint64_t steps_ = 0, steps_per_check_ = 0;

@@ -4,16 +4,20 @@
 
 namespace splitnic::fabric {
 
-std::map<std::string, ForwardingTable> routes_of(const Topology& topology,
-                                                 const std::vector<StandIn>& stand_ins) {
+std::map<std::string, ForwardingTables> routes_of(const Topology& topology,
+                                                  const std::vector<StandIn>& stand_ins) {
   const SubnetGraph graph = graph_of(topology);
-  auto found = make_routing(topology.routing)->tables(graph);
+  auto found = make_routing(topology.routing, topology.tables_per)->tables(graph);
   // The rest of a fat tree may be none: up*/down* is for every form, and has no deadlock either.
-  if (!found) found = make_routing(RoutingKind::kUpDown)->tables(graph);
-  std::map<std::string, ForwardingTable> tables;
+  if (!found) found = make_routing(RoutingKind::kUpDown, topology.tables_per)->tables(graph);
+  std::map<std::string, ForwardingTables> tables;
   for (std::size_t i = 0; i < topology.switches.size(); ++i) {
-    ForwardingTable& table = tables[topology.switches[i].name] = std::move(found.value()[i]);
-    for (const StandIn& one : stand_ins) table.set(one.of, table.port_of(one.by));
+    ForwardingTables& of = tables[topology.switches[i].name] = std::move(found.value()[i]);
+    const std::size_t inputs = of.per() == TablesPer::kSwitch ? 1 : kSwitchPortsMax + 1;
+    for (std::size_t input = 0; input < inputs; ++input) {
+      ForwardingTable& table = of.of(static_cast<std::uint8_t>(input));
+      for (const StandIn& one : stand_ins) table.set(one.of, table.port_of(one.by));
+    }
   }
   return tables;
 }

@@ -15,11 +15,11 @@ struct StandIn {
   Lid by;  // another switch of the topology
 };
 
-// Returns the table of each switch, by its name. They are consistent: for each LID, the switches
-// that have an entry form a tree whose root is the switch of the LID. REQUIRES a topology as
+// Returns the tables of each switch, by its name. They are consistent: whatever the switch and the
+// input, the entries of a LID lead to the switch of the LID. REQUIRES a topology as
 // plan_of() does. With stand-ins the LID of a router has the entries of the one that stands in for
 // it, and none there.
-std::map<std::string, ForwardingTable> routes_of(const Topology& topology,
-                                                 const std::vector<StandIn>& stand_ins = {});
+std::map<std::string, ForwardingTables> routes_of(const Topology& topology,
+                                                  const std::vector<StandIn>& stand_ins = {});
 
 }  // namespace splitnic::fabric

@@ -11,7 +11,7 @@
 namespace splitnic::fabric {
 
 SubnetAgent::SubnetAgent(Switch& of, Eui64 eui64)
-    : switch_(of), eui64_(eui64), check_(check_of(of.table())), seen_changes_(changes()) {
+    : switch_(of), eui64_(eui64), check_(check_of(of.tables())), seen_changes_(changes()) {
   switch_.set_smp_receiver(this);
 }
 
@@ -155,11 +155,14 @@ SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
   SmpTable part;
   parse_smp_table(request.body, part);  // the SMP was parsed with it
   SmpTable out;
+  out.input = part.input;
   out.block = part.block;
   TableBlock ports;
   SmpStatus status = SmpStatus::kDone;
-  if (request.method == SmpMethod::kGet) {
-    ports = block_of(switch_.table(), part.block);
+  if (!switch_.plan().has_table(part.input)) {
+    status = SmpStatus::kBad;
+  } else if (request.method == SmpMethod::kGet) {
+    ports = block_of(switch_.tables().of(part.input), part.block);
     out.ports = ports;
   } else if (manager_.lid == Lid() || request.manager != manager_) {
     status = SmpStatus::kRefused;
@@ -173,7 +176,7 @@ SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
   return status;
 }
 
-// Each part may come more than once. The table comes into force with the last one, as a whole; the
+// Each part may come more than once. The tables come into force with the last one, as a whole; the
 // ports carry cells by it if no link has changed since the manager has looked.
 SmpStatus SubnetAgent::set_part(const SmpTable& part) {
   const bool are_ports_known = std::ranges::all_of(part.ports, [&](std::byte port) {
@@ -189,13 +192,14 @@ SmpStatus SubnetAgent::set_part(const SmpTable& part) {
     staged_.parts = part.parts;
     staged_.changes = part.changes;
     staged_.check = part.check;
+    staged_.tables = ForwardingTables(switch_.tables().per());
   }
-  set_block(staged_.table, part.block, part.ports);
-  staged_.has.set(part.block);
-  if (staged_.has.count() < staged_.parts) return SmpStatus::kDone;
+  set_block(staged_.tables.of(part.input), part.block, part.ports);
+  staged_.has.set(part.input * kSmpBlocksMax + part.block);
+  if (staged_.has.count() < staged_.parts * switch_.plan().table_count()) return SmpStatus::kDone;
   const Staged complete = std::exchange(staged_, {});
-  if (check_of(complete.table) != complete.check) return SmpStatus::kStale;
-  switch_.set_table(complete.table);
+  if (check_of(complete.tables) != complete.check) return SmpStatus::kStale;
+  switch_.set_tables(complete.tables);
   check_ = complete.check;
   counters_.add(SubnetCounter::kTable);
   if (complete.stage == SmpTable::Stage::kSet) switch_.activate();

@@ -59,13 +59,13 @@ class SubnetAgent final : private SmpReceiver {
   static constexpr base::Duration kTrapEvery = std::chrono::milliseconds(100);
   static constexpr unsigned kTraps = 10;
 
-  // A table that is not complete yet.
+  // Tables that are not complete yet.
   struct Staged {
     SmpTable::Stage stage = SmpTable::Stage::kNone;
     std::uint8_t parts = 0;
     std::uint32_t changes = 0, check = 0;
-    std::bitset<kSmpBlocksMax> has;
-    ForwardingTable table;
+    std::bitset<(kSwitchPortsMax + 1) * kSmpBlocksMax> has;  // parts, by input and block
+    ForwardingTables tables;
     bool is_of(const SmpTable& part) const {
       return stage == part.stage && parts == part.parts && changes == part.changes &&
              check == part.check;
@@ -91,7 +91,7 @@ class SubnetAgent final : private SmpReceiver {
   ManagerId manager_;
   SmpRoute to_manager_;
   base::Time heard_at_{};
-  std::uint32_t check_;  // of the table in force
+  std::uint32_t check_;  // of the tables in force
   Staged staged_;
   std::uint32_t seen_changes_ = 0;
   unsigned traps_left_ = 0;

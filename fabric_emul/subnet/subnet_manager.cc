@@ -7,9 +7,13 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "fabric_emul/subnet/routes.h"
-#include "fabric_emul/subnet/table_blocks.h"
 
 namespace splitnic::fabric {
+namespace {
+
+constexpr const char* kSameFile = ": give all switches the same file";
+
+}  // namespace
 
 SubnetManager::SubnetManager(Topology topology, const std::string& name, std::uint8_t priority,
                              SubnetAgent& agent, base::Random& random)
@@ -17,13 +21,12 @@ SubnetManager::SubnetManager(Topology topology, const std::string& name, std::ui
       name_(name),
       id_{agent.of().plan().lid, priority},
       agent_(agent),
-      blocks_(blocks_of(file_)),
       view_(file_),
       transaction_(random.next()) {
   CHECK(view_.find(name_) != nullptr);
-  for (auto& [of, table] : routes_of(file_)) {
-    const std::uint32_t check = check_of(table);
-    in_force_[of] = {check, std::move(table)};
+  for (auto& [of, tables] : routes_of(file_)) {
+    const std::uint32_t check = check_of(tables);
+    in_force_[of] = {check, std::move(tables)};
   }
   agent_.set_manager_here(this);
 }
@@ -95,8 +98,7 @@ void SubnetManager::take_sweep_reply(Target& target, const Smp& reply) {
     if (reply.status == SmpStatus::kRefused) stand_by(reply.manager);
     if (reply.status == SmpStatus::kBad && silent_.insert(target.is->name).second) {
       base::log_warn("switch " + target.is->name +
-                     " takes no subnet manager that its topology file does not have: give all "
-                     "switches the same file");
+                     " takes no subnet manager that its topology file does not have" + kSameFile);
     }
     return;
   }
@@ -157,14 +159,14 @@ bool SubnetManager::begin(Phase phase) {
   phase_ = phase;
   for (Target& target : targets_) {
     const SmpNode& node = *view_.report_of(target.is->name);
-    Table& in_force = in_force_[target.is->name];
+    Tables& in_force = in_force_[target.is->name];
     bool is_due = true;
     if (phase == Phase::kRead) {
       is_due = in_force.check != node.check && target.next.check != node.check;
-      if (is_due) in_force = {node.check, {}};
+      if (is_due) in_force = {node.check, ForwardingTables(file_.tables_per)};
       if (target.next.check == node.check) in_force = target.next;
     } else if (phase == Phase::kClear) {
-      Table common;
+      Tables common;
       common.ports = common_of(in_force.ports, target.next.ports);
       common.check = check_of(common.ports);
       is_due = common.check != in_force.check;
@@ -172,9 +174,9 @@ bool SubnetManager::begin(Phase phase) {
     } else {
       is_due = in_force.check != target.next.check || has_held_port(target);
     }
-    target.block = 0;
-    target.blocks.clear();
-    if (is_due) target.blocks.assign(blocks_.begin(), blocks_.end());
+    target.part = 0;
+    target.parts.clear();
+    if (is_due) target.parts = parts_of(file_, target.is->name);
     if (is_due) request(target);
   }
   return std::ranges::any_of(targets_, &Target::is_waiting);
@@ -202,7 +204,7 @@ void SubnetManager::end_round() {
   targets_.clear();
 }
 
-const SubnetManager::Table& SubnetManager::table_of(const Target& target) const {
+const SubnetManager::Tables& SubnetManager::tables_of(const Target& target) const {
   return phase_ == Phase::kClear ? common_.at(target.is->name) : target.next;
 }
 
@@ -213,19 +215,24 @@ void SubnetManager::take_table_reply(Target& target, const Smp& reply) {
   if (reply.status == SmpStatus::kRefused && reply.manager.lid != Lid()) {
     return stand_by(reply.manager);
   }
+  if (reply.status == SmpStatus::kBad && refusing_.insert(target.is->name).second) {
+    base::log_warn("switch " + target.is->name +
+                   " takes no tables that its topology file does not allow" + kSameFile);
+  }
   if (reply.status != SmpStatus::kDone || parse_smp_table(reply.body, part) != SmpError::kNone ||
-      part.block != target.blocks[target.block]) {
+      TablePart{part.input, part.block} != target.parts[target.part]) {
     return sweep_again();
   }
-  Table& in_force = in_force_[target.is->name];
+  Tables& in_force = in_force_[target.is->name];
   if (phase_ == Phase::kRead) {
     if (part.ports.empty()) return sweep_again();
-    set_block(in_force.ports, part.block, part.ports);
+    set_block(in_force.ports.of(part.input), part.block, part.ports);
   }
-  if (++target.block < target.blocks.size()) return request(target);
+  if (++target.part < target.parts.size()) return request(target);
   if (phase_ == Phase::kRead) return;
-  if (part.check != table_of(target).check) return sweep_again();
-  in_force = table_of(target);
+  if (part.check != tables_of(target).check) return sweep_again();
+  refusing_.erase(target.is->name);
+  in_force = tables_of(target);
 }
 
 // Requests.
@@ -263,13 +270,15 @@ void SubnetManager::transmit(Target& target) {
     smp.method = target.is_obeying ? SmpMethod::kGet : SmpMethod::kSet;
   } else {
     SmpTable part;
-    part.block = target.blocks[target.block];
+    part.input = target.parts[target.part].input;
+    part.block = target.parts[target.part].block;
     if (phase_ != Phase::kRead) {
       part.stage = phase_ == Phase::kClear ? SmpTable::Stage::kClear : SmpTable::Stage::kSet;
-      part.parts = static_cast<std::uint8_t>(target.blocks.size());
+      part.parts =
+          static_cast<std::uint8_t>(std::ranges::count(target.parts, kNoInput, &TablePart::input));
       part.changes = view_.report_of(target.is->name)->changes;
-      part.check = table_of(target).check;
-      ports = block_of(table_of(target).ports, part.block);
+      part.check = tables_of(target).check;
+      ports = block_of(tables_of(target).ports.of(part.input), part.block);
       part.ports = ports;
     }
     smp.method = phase_ == Phase::kRead ? SmpMethod::kGet : SmpMethod::kSet;

@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_view.h"
+#include "fabric_emul/subnet/table_blocks.h"
 #include "fabric_emul/switching/topology.h"
 #include "fabric_emul/wire/smp.h"
 
@@ -52,18 +53,18 @@ class SubnetManager final : private SubnetAgent::Manager {
 
  private:
   enum class Phase : std::uint8_t { kIdle, kSweep, kRead, kClear, kSet };
-  struct Table {
+  struct Tables {  // of a switch
     std::uint32_t check = 0;
-    ForwardingTable ports;
+    ForwardingTables ports;
   };
   // A switch that the sweep has reached, and the one request to it that has no reply yet.
   struct Target {
     const Topology::Switch* is = nullptr;
     SmpRoute route{};
     bool is_obeying = false;
-    Table next{};
-    std::vector<std::uint16_t> blocks{};  // to read or set in this phase
-    std::size_t block = 0;
+    Tables next{};
+    std::vector<TablePart> parts{};  // to read or set in this phase
+    std::size_t part = 0;
     bool is_waiting = false;
     std::uint64_t transaction = 0;
     base::Time repeat_at{};
@@ -97,22 +98,22 @@ class SubnetManager final : private SubnetAgent::Manager {
   SmpAttribute attribute_of(const Target& target) const;
   // Whether this is what the target waits for, and came by the way that the request took.
   bool is_reply_of(const Target& target, const Smp& reply) const;
-  // The table that this phase sets at the switch.
-  const Table& table_of(const Target& target) const;
+  // The tables that this phase sets at the switch.
+  const Tables& tables_of(const Target& target) const;
   bool has_held_port(const Target& target) const;
 
   const Topology file_;
   const std::string name_;
   const ManagerId id_;
   SubnetAgent& agent_;
-  const std::set<std::uint16_t> blocks_;
   SubnetView view_;
-  std::map<std::string, Table> in_force_;  // as far as known: read, set, or of the file
-  std::map<std::string, Table> common_;    // with those that come
-  SubnetView::Reports settled_;            // with these the tables were right
+  std::map<std::string, Tables> in_force_;  // as far as known: read, set, or of the file
+  std::map<std::string, Tables> common_;    // with those that come
+  SubnetView::Reports settled_;             // with these the tables were right
   std::vector<Target> targets_;
   Phase phase_ = Phase::kIdle;
   std::set<std::string> silent_;
+  std::set<std::string> refusing_;  // tables; logged
   bool is_master_ = false, stands_by_ = false;
   bool has_changed_ = true;  // since the sweep began
   std::uint64_t transaction_;

@@ -121,6 +121,7 @@ Topology SubnetView::up() const {
     if (report_of(one.name) != nullptr) out.switches.push_back(one);
   }
   out.routing = file_.routing;
+  out.tables_per = file_.tables_per;
   for (const Topology::Node& node : file_.nodes) {
     if (report_of(node.at.of_switch) != nullptr) out.nodes.push_back(node);
   }

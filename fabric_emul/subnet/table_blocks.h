@@ -1,10 +1,11 @@
-// Forwarding tables in parts: blocks of LIDs as SMPs carry them, the check value of a whole table,
-// and the step between two tables. Pure. docs/protocol/subnet.md
+// Forwarding tables in parts: blocks of LIDs as SMPs carry them, the check value of all tables of a
+// switch, and the step between two states of them. Pure. docs/protocol/subnet.md
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "fabric_emul/switching/topology.h"
@@ -19,14 +20,24 @@ TableBlock block_of(const ForwardingTable& table, std::uint16_t block);
 // REQUIRES block < kSmpBlocksMax, and kSmpBlockLids ports.
 void set_block(ForwardingTable& table, std::uint16_t block, base::Bytes ports);
 
-// Returns the CRC-32C over all blocks.
-std::uint32_t check_of(const ForwardingTable& table);
+// Returns the CRC-32C over all blocks of the table of kNoInput, and then, of each input with an
+// entry, over its number and its blocks.
+std::uint32_t check_of(const ForwardingTables& tables);
 
-// Returns the entries that both have. A cell that follows it, at some switches or at all, goes the
-// way of either: so in between no two switches pass a cell to and fro.
-ForwardingTable common_of(const ForwardingTable& a, const ForwardingTable& b);
+// Returns the entries that both have. A cell that follows them, at some switches or at all, goes
+// the way of either: so in between no two switches pass a cell to and fro. REQUIRES as many tables
+// in a as in b.
+ForwardingTables common_of(const ForwardingTables& a, const ForwardingTables& b);
 
-// Returns the blocks that hold a LID of the topology.
-std::set<std::uint16_t> blocks_of(const Topology& topology);
+// A block of one of the tables of a switch.
+struct TablePart {
+  std::uint8_t input = kNoInput;
+  std::uint16_t block = 0;
+  friend auto operator<=>(const TablePart&, const TablePart&) = default;
+};
+
+// Returns the parts that can have entries at this switch of the topology, ascending: of each of its
+// tables the blocks that hold a LID of the topology. REQUIRES a switch of the topology.
+std::vector<TablePart> parts_of(const Topology& topology, const std::string& of_switch);
 
 }  // namespace splitnic::fabric

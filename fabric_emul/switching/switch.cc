@@ -10,7 +10,7 @@
 namespace splitnic::fabric {
 
 Switch::Switch(SwitchPlan plan, base::Random& random)
-    : plan_(std::move(plan)), table_(plan_.table), random_(random) {}
+    : plan_(std::move(plan)), tables_(plan_.tables), random_(random) {}
 Switch::~Switch() = default;
 
 Port& Switch::add_port(std::uint8_t number, Underlay& underlay, PortConfig config,
@@ -90,7 +90,7 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (!from.partitions().accepts(header->partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
-  SwitchPort* to = output_of(header->dlid);
+  SwitchPort* to = output_of(header->dlid, from.number());
   if (is_for_router(*header, to)) return global_receiver_->on_global(*this, from, cell, *header);
   if (header->dlid == plan_.lid && (to == nullptr || !has_gnh(*header))) {
     return on_mgmt(from, link, cell, *header);

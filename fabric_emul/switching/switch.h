@@ -31,8 +31,8 @@
 
 namespace splitnic::fabric {
 
-// Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_table() and
-// activate().
+// Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_tables()
+// and activate().
 class SmpReceiver {
  public:
   virtual ~SmpReceiver() = default;
@@ -93,8 +93,9 @@ class Switch final {
   // Sends one by a cable. Returns false if that is none, is down or has no room now.
   bool send_smp(std::uint8_t port, base::Bytes smp);
   // Replaces that of the plan: the next cell is forwarded by it.
-  void set_table(ForwardingTable table) { table_ = std::move(table); }
-  const ForwardingTable& table() const { return table_; }
+  // REQUIRES as many tables as the plan has.
+  void set_tables(ForwardingTables tables) { tables_ = std::move(tables); }
+  const ForwardingTables& tables() const { return tables_; }
   // From now on the link of a cable that comes up carries only SMPs until activate().
   void hold_new_links();
   void activate();
@@ -104,7 +105,7 @@ class Switch final {
   // Forwards a cell that came by `from`, a port of any subnet of the router, by its DLID, or drops
   // it. `header` is that of the cell.
   void forward(SwitchPort& from, const ReceivedCell& cell, const MacHeader& header) {
-    pass(from, output_of(header.dlid), cell, header);
+    pass(from, output_of(header.dlid, kNoInput), cell, header);
   }
   // Whether this is a router that leads to another subnet no more.
   bool is_cut_off() const {
@@ -128,7 +129,9 @@ class Switch final {
 
   bool receive(SwitchPort& from, base::Time now);
   void on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell);
-  SwitchPort* output_of(Lid dlid) { return by_number_.at(table_.port_of(dlid)); }
+  SwitchPort* output_of(Lid dlid, std::uint8_t input) {
+    return by_number_.at(tables_.port_of(dlid, input));
+  }
   bool is_smp(const ReceivedCell& cell, const MacHeader& header) const;
   bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
@@ -139,7 +142,7 @@ class Switch final {
   bool reply(Link& link, const Mgmt& request, const MacHeader& header);
 
   const SwitchPlan plan_;
-  ForwardingTable table_;
+  ForwardingTables tables_;
   SmpReceiver* smp_receiver_ = nullptr;
   GlobalReceiver* global_receiver_ = nullptr;
   base::Random& random_;

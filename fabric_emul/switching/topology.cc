@@ -81,6 +81,15 @@ std::size_t SwitchPlan::used_ports() const {
       std::ranges::count_if(ports, [](const Port& port) { return !port.peer.empty(); }));
 }
 
+bool SwitchPlan::has_table(std::size_t input) const {
+  if (input == kNoInput) return true;
+  return tables.per() == TablesPer::kInput && input < ports.size() && !ports.at(input).peer.empty();
+}
+
+std::size_t SwitchPlan::table_count() const {
+  return tables.per() == TablesPer::kSwitch ? 1 : 1 + used_ports();
+}
+
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks) {
   std::vector<std::byte> place;
   if (!plan.network) return place;
@@ -130,7 +139,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   if (own == topology.switches.end()) {
     return base::Error("there is no [switches." + name + "]: give the --name of a switch in it");
   }
-  auto tables = make_routing(topology.routing)->tables(graph_of(topology));
+  auto tables = make_routing(topology.routing, topology.tables_per)->tables(graph_of(topology));
   if (!tables) return tables.error();
   SwitchPlan plan;
   plan.name = name;
@@ -139,7 +148,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   plan.pins_vl = topology.pins_vl;
   for (const Topology::Switch& one : topology.switches) plan.switches.insert(one.lid);
   plan.ports = ports_of(topology, name);
-  plan.table = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
+  plan.tables = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
   for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lid);
   if (topology.network) plan.network = network_of(topology);
   return plan;

@@ -24,9 +24,6 @@
 
 namespace splitnic::fabric {
 
-// Ports of one switch, numbered from 1.
-inline constexpr std::size_t kSwitchPortsMax = 32;
-
 // The data lane of each service level at the outputs of a switch.
 using SlToLane = std::array<std::uint8_t, kSlMax + 1>;
 inline constexpr SlToLane kLaneOfSl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
@@ -70,6 +67,7 @@ struct Topology {
   std::vector<Node> nodes;
   std::vector<Cable> cables;
   RoutingKind routing = RoutingKind::kShortest;
+  TablesPer tables_per = TablesPer::kSwitch;
   std::optional<Network> network = {};  // nothing: cells stay in the subnet
   bool pins_vl = false;                 // a cell keeps the lane that its sender chose
 };
@@ -98,7 +96,7 @@ struct SwitchPlan {
   std::string name;
   Lid lid;
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
-  ForwardingTable table;
+  ForwardingTables tables;
   SlToLane lanes = kLaneOfSl;
   bool pins_vl = false;                           // cells leave on the data lane they came by
   std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
@@ -107,6 +105,9 @@ struct SwitchPlan {
   // Ports of the other subnets of a router: their cells leave by the ports here too.
   std::size_t ports_beyond = 0;
   std::size_t used_ports() const;  // that something is at
+  // Whether it has a table for this input: any number.
+  bool has_table(std::size_t input) const;
+  std::size_t table_count() const;
 };
 
 // The reply of a switch to RESOLVE of an empty name by the port of this LID, and of a name: the

@@ -45,7 +45,8 @@ struct SmpPortWire {
 static_assert(sizeof(SmpPortWire) == kSmpPortBytes && alignof(SmpPortWire) == 1);
 
 struct SmpTableWire {
-  base::Be16 block;
+  std::uint8_t input;
+  std::uint8_t block;
   std::uint8_t stage;
   std::uint8_t parts;
   base::Be32 changes;
@@ -289,9 +290,10 @@ SmpError parse_smp_node(base::Bytes in, SmpNode& out) {
 }
 
 std::size_t emit_smp_table(base::MutableBytes out, const SmpTable& table) {
-  CHECK(table.bytes() <= out.size());
+  CHECK(table.block < kSmpBlocksMax && table.bytes() <= out.size());
   wire::SmpTableWire bytes{};
-  bytes.block.set(table.block);
+  bytes.input = table.input;
+  bytes.block = static_cast<std::uint8_t>(table.block);
   bytes.stage = static_cast<std::uint8_t>(table.stage);
   bytes.parts = table.parts;
   bytes.changes.set(table.changes);
@@ -309,11 +311,12 @@ SmpError parse_smp_table(base::Bytes in, SmpTable& out) {
     return SmpError::kBody;
   }
   std::memcpy(&bytes, in.data(), sizeof(bytes));
-  if (bytes.block.get() >= kSmpBlocksMax || bytes.parts > kSmpBlocksMax ||
+  if (bytes.input > kSmpPortsMax || bytes.block >= kSmpBlocksMax || bytes.parts > kSmpBlocksMax ||
       !is_one_of(bytes.stage, SmpTable::Stage::kNone, SmpTable::Stage::kSet)) {
     return SmpError::kBody;
   }
-  out.block = bytes.block.get();
+  out.input = bytes.input;
+  out.block = bytes.block;
   out.stage = static_cast<SmpTable::Stage>(bytes.stage);
   out.parts = bytes.parts;
   out.changes = bytes.changes.get();

@@ -126,11 +126,12 @@ SmpError parse_smp_node(base::Bytes in, SmpNode& out);  // kBody, or kNone
 struct SmpTable {
   // kClear takes entries away, kSet is the table that stays, and activates the ports.
   enum class Stage : std::uint8_t { kNone = 0, kClear = 1, kSet = 2 };
+  std::uint8_t input = 0;   // the table of what comes by this port; 0: of all else
   std::uint16_t block = 0;  // the LIDs from 256 times this
   Stage stage = Stage::kNone;
-  std::uint8_t parts = 0;     // SET: blocks that this table has; the others are empty
+  std::uint8_t parts = 0;  // SET: blocks that each table of this switch has; the others are empty
   std::uint32_t changes = 0;  // SET: those of NODE
-  std::uint32_t check = 0;    // SET: of the whole table. REPLY: of the one in force
+  std::uint32_t check = 0;    // SET: of all tables. REPLY: of those in force
   base::Bytes ports{};        // kSmpBlockLids, or none: in GET and in replies to SET
 
   std::size_t bytes() const { return kSmpTableBytes + ports.size(); }

@@ -83,7 +83,7 @@ TEST(ConformanceSwitchSuite, the_topology_is_what_a_switch_reads) {
         EXPECT_EQ(file->keys.at(std::string(kSwitchName)), keys[ports]);
       }
       if (ports == kSwitchPorts) {
-        EXPECT_EQ(plan->table.port_of(kFarLid), kCablePort);
+        EXPECT_EQ(plan->tables.port_of(kFarLid), kCablePort);
       }
     }
   }

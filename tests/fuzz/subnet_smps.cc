@@ -34,8 +34,9 @@ constexpr std::size_t kKept = 8;  // requests that have no reply yet
 constexpr std::array kSmpLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
 
 // A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each.
-Topology topology() {
+Topology topology(TablesPer per) {
   Topology t;
+  t.tables_per = per;
   t.switches = {{"sw", Lid(1)}, {"b", Lid(2)}, {"c", Lid(3)}};
   t.nodes = {{"n", Lid(11), {"sw", 3}}, {"m", Lid(12), {"b", 3}}, {"o", Lid(300), {"c", 3}}};
   t.cables = {{{"sw", 1}, {"b", 1}}, {{"sw", 2}, {"c", 1}}, {{"b", 2}, {"c", 2}}};
@@ -59,8 +60,8 @@ void check_both_ways(base::Bytes bytes, const Smp& smp) {
 // A hostile switch at one cable, which keeps what comes.
 class Hostile final : private SmpReceiver {
  public:
-  Hostile(const std::string& name, std::uint64_t instance, base::Random& random)
-      : sw(plan_of(topology(), name).value(), random), instance_(instance) {
+  Hostile(const std::string& name, TablesPer per, std::uint64_t instance, base::Random& random)
+      : sw(plan_of(topology(per), name).value(), random), instance_(instance) {
     sw.set_smp_receiver(this);
   }
   void attach(Underlay& at, const PeerAddress& to, base::Time now) {
@@ -84,13 +85,13 @@ class Hostile final : private SmpReceiver {
 
 class SubnetRun {
  public:
-  explicit SubnetRun(base::Bytes bytes) : in_(bytes) {
+  explicit SubnetRun(base::Bytes bytes) : in_(bytes), priority_(in_.u8()) {
     for (std::uint8_t port = 1; port <= 3; ++port) {
       ends_.push_back(&hub_.add_endpoint());
       sw_.add_port(port, *ends_.back(), config(100U + port, 1), nullptr, now());
     }
     agent_.emplace(sw_, Eui64(1));
-    manager_.emplace(topology(), "sw", in_.u8(), *agent_, random_);
+    manager_.emplace(topology(per_), "sw", priority_, *agent_, random_);
     for (std::size_t i = 0; i < hostile_.size(); ++i) {
       hostile_[i]->attach(hub_.add_endpoint(), ends_[i]->address(), now());
     }
@@ -157,6 +158,8 @@ class SubnetRun {
     SmpTable part;
     TableBlock ports{};
     part.block = static_cast<std::uint16_t>(in_.below(3));
+    if (sw_.plan().tables.per() == TablesPer::kInput)
+      part.input = static_cast<std::uint8_t>(in_.below(5));
     if (method == SmpMethod::kGet) return emit_smp_table(body, part);
     part.stage = static_cast<SmpTable::Stage>(1 + in_.below(2));
     part.parts = static_cast<std::uint8_t>(1 + in_.below(2));
@@ -167,9 +170,9 @@ class SubnetRun {
       }
     }
     // The check of a table of this block alone, or any.
-    ForwardingTable table;
-    set_block(table, part.block, ports);
-    part.check = in_.flag() ? check_of(table) : in_.u8();
+    ForwardingTables tables(sw_.plan().tables.per());
+    set_block(tables.of(part.input), part.block, ports);
+    part.check = in_.flag() ? check_of(tables) : in_.u8();
     part.ports = ports;
     return emit_smp_table(body, part);
   }
@@ -244,10 +247,8 @@ class SubnetRun {
     if (const auto obeyed = agent_->manager()) {
       CHECK(sw_.plan().switches.contains(obeyed->lid));
     }
-    for (std::uint16_t block = 0; block < 3; ++block) {
-      for (const std::byte port : block_of(sw_.table(), block)) {
-        CHECK(std::to_integer<std::size_t>(port) <= 3);
-      }
+    for (std::uint8_t input = 0; input <= 4; ++input) {
+      for (const std::uint8_t port : sw_.tables().of(input).ports()) CHECK(port <= 3);
     }
     for (const auto& [name, node] : manager_->view().reports()) {
       const Topology::Switch* is = manager_->view().find(name);
@@ -258,13 +259,16 @@ class SubnetRun {
   }
 
   Input in_;
+  const std::uint8_t priority_;
+  const TablesPer per_ = priority_ >= 128 ? TablesPer::kInput : TablesPer::kSwitch;
   base::ManualClock clock_;
   base::SeededRandom random_{1};
   InProcessHub hub_{{.batch_queue_max = 64}};
   std::vector<InProcessUnderlay*> ends_{};  // of the switch, by port
-  Switch sw_{plan_of(topology(), "sw").value(), random_};
-  std::array<std::unique_ptr<Hostile>, 2> hostile_{std::make_unique<Hostile>("b", 2, random_),
-                                                   std::make_unique<Hostile>("c", 3, random_)};
+  Switch sw_{plan_of(topology(per_), "sw").value(), random_};
+  std::array<std::unique_ptr<Hostile>, 2> hostile_{
+      std::make_unique<Hostile>("b", per_, 2, random_),
+      std::make_unique<Hostile>("c", per_, 3, random_)};
   std::optional<SubnetAgent> agent_;
   std::optional<SubnetManager> manager_;
 };

@@ -41,9 +41,13 @@ json::object meaning_of(const SmpNode& node) {
 }
 
 json::object meaning_of(const SmpTable& table) {
-  return {{"block", table.block}, {"stage", name_of(kStages, table.stage)},
-          {"parts", table.parts}, {"changes", table.changes},
-          {"check", table.check}, {"ports", hex_of_bytes(table.ports)}};
+  return {{"input", table.input},
+          {"block", table.block},
+          {"stage", name_of(kStages, table.stage)},
+          {"parts", table.parts},
+          {"changes", table.changes},
+          {"check", table.check},
+          {"ports", hex_of_bytes(table.ports)}};
 }
 
 json::object meaning_of(const Smp& smp) {
@@ -93,6 +97,7 @@ OwnedBytes body_of(const json::object& from) {
   const json::object& about = from.at("table").as_object();
   const OwnedBytes ports = bytes_at(about, "ports");
   SmpTable table;
+  table.input = number<std::uint8_t>(about, "input");
   table.block = number<std::uint16_t>(about, "block");
   table.stage = value_of<SmpTable::Stage>(kStages, about, "stage");
   table.parts = number<std::uint8_t>(about, "parts");

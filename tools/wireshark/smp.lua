@@ -30,7 +30,8 @@ field("uint8", "smp.port", "Port")
 field("uint8", "smp.port.state", "State", base.DEC, STATE)
 field("uint16", "smp.port.lid", "LID of the peer")
 field("uint64", "smp.port.eui64", "EUI-64 of the peer", base.HEX)
-field("uint16", "smp.table.block", "Block")
+field("uint8", "smp.table.input", "Input")
+field("uint8", "smp.table.block", "Block")
 field("uint8", "smp.table.stage", "Stage", base.DEC, STAGE)
 field("uint8", "smp.table.parts", "Parts")
 field("uint32", "smp.table.changes", "Changes")
@@ -61,7 +62,7 @@ local function is_table(tvb, at, method)
   local size = tvb:len() - at
   if size ~= TABLE_BYTES and size ~= TABLE_BYTES + BLOCK then return false end
   local stage, parts = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
-  if tvb(at, 2):uint() > 191 or not STAGE[stage] or parts > 192 then return false end
+  if tvb(at, 1):uint() > 32 or tvb(at + 1, 1):uint() > 191 or not STAGE[stage] or parts > 192 then return false end
   local sets = stage ~= 0 and parts ~= 0
   return method == REPLY or (sets == (method == 2) and sets == (size > TABLE_BYTES))
 end
@@ -104,7 +105,7 @@ end
 
 local function dissect_table(tvb, at, tree)
   registry.add_all(tree, tvb, at, {
-    {"smp.table.block", 2}, {"smp.table.stage", 1}, {"smp.table.parts", 1}, {"smp.table.changes", 4}, {"smp.table.check", 4},
+    {"smp.table.input", 1}, {"smp.table.block", 1}, {"smp.table.stage", 1}, {"smp.table.parts", 1}, {"smp.table.changes", 4}, {"smp.table.check", 4},
   })
   if tvb:len() > at + TABLE_BYTES then tree:add(f["smp.table.ports"], tvb(at + TABLE_BYTES)) end
 end

@@ -36,15 +36,15 @@ def decode_node(body):
 
 
 def encode_table(table):
-    return (put(table["block"], 2) + put(STAGES.index(table["stage"]), 1) + put(table["parts"], 1) + put(table["changes"], 4) +
+    return (put(table["input"], 1) + put(table["block"], 1) + put(STAGES.index(table["stage"]), 1) + put(table["parts"], 1) + put(table["changes"], 4) +
             put(table["check"], 4) + bytes.fromhex(table["ports"]))
 
 
 def decode_table(body, method):
-    if len(body) not in (12, 268) or get(body, 0, 2) > 191 or body[2] >= len(STAGES) or body[3] > 192:
+    if len(body) not in (12, 268) or body[0] > 32 or body[1] > 191 or body[2] >= len(STAGES) or body[3] > 192:
         raise Bad("body")
-    table = {"block": get(body, 0, 2), "stage": STAGES[body[2]], "parts": body[3], "changes": get(body, 4, 4), "check": get(body, 8, 4),
-             "ports": body[12:].hex()}
+    table = {"input": body[0], "block": body[1], "stage": STAGES[body[2]], "parts": body[3], "changes": get(body, 4, 4),
+             "check": get(body, 8, 4), "ports": body[12:].hex()}
     sets = bool(table["stage"]) and table["parts"] > 0
     if method != "REPLY" and (sets != (method == "SET") or sets != bool(table["ports"])):
         raise Bad("body")

@@ -120,13 +120,13 @@ TEST_F(RouterStandIn, S000_48_a_router_that_has_lost_its_cable_to_one_subnet) {
   ASSERT_TRUE(within(3s, Lid(1)));
   EXPECT_EQ(by, Lid(2));
   // It passes on the cells that come to it all the same.
-  EXPECT_NE(a.boxes.at("r1")->sw.table().port_of(Lid(1)), 0);
-  EXPECT_EQ(a.boxes.at("r2")->sw.table().port_of(Lid(1)), 0);
+  EXPECT_NE(a.boxes.at("r1")->sw.tables().port_of(Lid(1)), 0);
+  EXPECT_EQ(a.boxes.at("r2")->sw.tables().port_of(Lid(1)), 0);
   b.set_cut(0, false);
   run(4s);
   ASSERT_TRUE(both_ways(Lid(1)));
   EXPECT_EQ(by, Lid(1));
-  EXPECT_EQ(a.boxes.at("r1")->sw.table().port_of(Lid(1)), 0);
+  EXPECT_EQ(a.boxes.at("r1")->sw.tables().port_of(Lid(1)), 0);
 }
 
 struct OneRouter : RouterStandIn {

@@ -10,48 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "base/random.h"
-#include "fabric_emul/simulation/topology_maker.h"
-#include "fabric_emul/switching/topology.h"
+#include "tests/unit/fabric_emul/switching/routing_world.h"
 
 namespace splitnic::fabric {
 namespace routing_test {
 
-using Tables = std::vector<ForwardingTable>;
-using PortOfSwitch = std::pair<std::uint32_t, std::uint8_t>;
-
-Topology made(std::string_view form) { return simulation::make_topology(form).value(); }
-
-Tables tables_of(const SubnetGraph& graph, RoutingKind kind) {
-  return make_routing(kind)->tables(graph).value();
-}
-
-// Switches in a random tree, and cables besides; nodes at some of the switches.
-SubnetGraph random_graph(base::Random& random) {
-  SubnetGraph graph;
-  const auto count = static_cast<std::uint32_t>(2 + random.below(14));
-  std::vector<std::uint8_t> ports(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    graph.switches.push_back(
-        {"s" + std::to_string(i), Lid(static_cast<std::uint16_t>(100 - i)), {}});
-  }
-  const auto join = [&](std::uint32_t a, std::uint32_t b) {
-    if (a == b || ports[a] > 25 || ports[b] > 25) return;
-    graph.switches[a].cables.push_back({++ports[a], b});
-    graph.switches[b].cables.push_back({++ports[b], a});
-  };
-  const auto any = [&](std::uint32_t below) {
-    return static_cast<std::uint32_t>(random.below(below));
-  };
-  for (std::uint32_t i = 1; i < count; ++i) join(i, any(i));
-  for (std::uint64_t i = random.below(2 * count); i > 0; --i) join(any(count), any(count));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (i > 1 && random.below(4) == 0) continue;
-    const auto lid = static_cast<std::uint16_t>(200 + i);
-    graph.nodes.push_back({Lid(lid), i, ++ports[i]});
-  }
-  return graph;
-}
+using namespace routing_world;
 
 std::map<PortOfSwitch, std::uint32_t> neighbours_of(const SubnetGraph& graph) {
   std::map<PortOfSwitch, std::uint32_t> neighbours;
@@ -268,8 +232,8 @@ TEST(RoutingTest, a_plan_has_the_routing_of_its_topology) {
     ring.routing = RoutingKind::kShortest;
     const SwitchPlan other = plan_of(ring, ring.switches[at].name).value();
     for (const auto& node : ring.nodes) {
-      EXPECT_EQ(plan.table.port_of(node.lid), tables[at].port_of(node.lid));
-      differs |= plan.table.port_of(node.lid) != other.table.port_of(node.lid);
+      EXPECT_EQ(plan.tables.port_of(node.lid), tables[at].port_of(node.lid));
+      differs |= plan.tables.port_of(node.lid) != other.tables.port_of(node.lid);
     }
   }
   EXPECT_TRUE(differs);

@@ -146,11 +146,12 @@ TEST(SimulationTest, a_ring_by_shortest_paths_has_a_deadlock_with_named_ports) {
 // All cells the same way around: a table by hand that nobody should use.
 class OneWayRing final : public Routing {
  public:
-  base::Result<std::vector<ForwardingTable>> tables(const SubnetGraph& graph) const override {
-    std::vector<ForwardingTable> tables(graph.switches.size());
+  base::Result<std::vector<ForwardingTables>> tables(const SubnetGraph& graph) const override {
+    std::vector<ForwardingTables> tables(graph.switches.size());
     for (std::uint32_t at = 0; at < tables.size(); ++at) {
       for (const auto& node : graph.nodes) {
-        tables[at].set(node.lid, node.at == at && !is_loop ? node.port : std::uint8_t{1});
+        tables[at].of(kNoInput).set(node.lid,
+                                    node.at == at && !is_loop ? node.port : std::uint8_t{1});
       }
     }
     return tables;

@@ -42,7 +42,7 @@ TEST(SubnetRightsTest, P_SUBN_3_a_node_that_sends_management_cells_is_refused_an
   const TableBlock ports{};
   part.stage = SmpTable::Stage::kSet;
   part.parts = 1;
-  part.check = check_of(ForwardingTable());
+  part.check = check_of(ForwardingTables());
   part.ports = ports;
   Smp set = set_manager(Lid(1));
   set.attribute = SmpAttribute::kTable;
@@ -60,9 +60,16 @@ TEST(SubnetRightsTest, P_SUBN_3_a_node_that_sends_management_cells_is_refused_an
   EXPECT_TRUE(world.nodes.at("n1")->cells.empty() && world.nodes.at("n2")->cells.empty());
 }
 
+Topology ring_with(TablesPer per) {
+  Topology topology = ring(3);
+  topology.tables_per = per;
+  return topology;
+}
+
 // A port of a lone switch whose cable leads to what a test drives.
 struct Cabled {
-  Cabled() : topology(ring(3)), sw(plan_of(topology, "s2").value(), random) {
+  explicit Cabled(TablesPer per = TablesPer::kSwitch)
+      : topology(ring_with(per)), sw(plan_of(topology, "s2").value(), random) {
     agent.emplace(sw, Eui64(5));
   }
   // As the manager in this switch would: a request without hops.
@@ -85,15 +92,16 @@ struct Cabled {
   SmpStatus set_manager(ManagerId id) {
     return request(id, SmpMethod::kSet, SmpAttribute::kManager);
   }
-  SmpStatus set_table(ManagerId from, const ForwardingTable& table, std::uint32_t changes,
-                      std::uint32_t check) {
+  SmpStatus set_table(ManagerId from, const ForwardingTables& tables, std::uint32_t changes,
+                      std::uint32_t check, std::uint8_t input = kNoInput) {
     std::array<std::byte, kSmpTableBytes + kSmpBlockLids> body;
     SmpTable part;
+    part.input = input;
     part.stage = SmpTable::Stage::kSet;
     part.parts = 1;
     part.changes = changes;
     part.check = check;
-    const TableBlock ports = block_of(table, 0);
+    const TableBlock ports = block_of(tables.of(input), 0);
     part.ports = ports;
     return request(from, SmpMethod::kSet, SmpAttribute::kTable,
                    base::Bytes(body).first(emit_smp_table(body, part)));
@@ -134,23 +142,45 @@ TEST(SubnetRightsTest, P_SUBN_5_a_manager_is_a_switch_of_the_topology_file) {
 TEST(SubnetRightsTest, P_SUBN_6_a_table_comes_into_force_whole_or_not_at_all) {
   Cabled one;
   const ManagerId master{Lid(1), 5};
-  const std::uint32_t before = check_of(one.sw.table());
-  ForwardingTable table;
-  table.set(Lid(101), 2);
+  const std::uint32_t before = check_of(one.sw.tables());
+  ForwardingTables table;
+  table.of(kNoInput).set(Lid(101), 2);
   const std::uint32_t check = check_of(table);
   EXPECT_EQ(one.set_table(master, table, 0, check), SmpStatus::kRefused) << "no manager yet";
   one.set_manager(master);
   EXPECT_EQ(one.set_table({Lid(3), 5}, table, 0, check), SmpStatus::kRefused);
   EXPECT_EQ(one.set_table(master, table, 1, check), SmpStatus::kStale) << "a link has changed";
   EXPECT_EQ(one.set_table(master, table, 0, check + 1), SmpStatus::kStale);
-  ForwardingTable wrong = table;
-  wrong.set(Lid(102), 9);  // the file has nothing there
+  ForwardingTables wrong = table;
+  wrong.of(kNoInput).set(Lid(102), 9);  // the file has nothing there
   EXPECT_EQ(one.set_table(master, wrong, 0, check_of(wrong)), SmpStatus::kBad);
-  wrong.set(Lid(102), 33);
+  wrong.of(kNoInput).set(Lid(102), 33);
   EXPECT_EQ(one.set_table(master, wrong, 0, check_of(wrong)), SmpStatus::kBad);
-  EXPECT_EQ(check_of(one.sw.table()), before);
+  EXPECT_EQ(check_of(one.sw.tables()), before);
   EXPECT_EQ(one.set_table(master, table, 0, check), SmpStatus::kDone);
-  EXPECT_EQ(check_of(one.sw.table()), check);
+  EXPECT_EQ(check_of(one.sw.tables()), check);
+}
+
+TEST(SubnetRightsTest, P_SUBN_19_a_switch_takes_tables_of_the_inputs_of_its_file_only) {
+  const ManagerId master{Lid(1), 5};
+  ForwardingTables tables(TablesPer::kInput);
+  tables.of(3).set(Lid(101), 2);
+  const std::uint32_t check = check_of(tables);
+  Cabled one;
+  one.set_manager(master);
+  EXPECT_EQ(one.set_table(master, tables, 0, check, 3), SmpStatus::kBad) << "it has one table";
+  Cabled each(TablesPer::kInput);
+  each.set_manager(master);
+  const std::uint32_t before = check_of(each.sw.tables());
+  EXPECT_EQ(each.set_table(master, tables, 0, check, 4), SmpStatus::kBad) << "nothing is there";
+  for (std::uint8_t input = 1; input <= 3; ++input) {
+    EXPECT_EQ(each.set_table(master, tables, 0, check, input), SmpStatus::kDone);
+    EXPECT_EQ(check_of(each.sw.tables()), before) << "they come into force as a whole";
+  }
+  EXPECT_EQ(each.set_table(master, tables, 0, check, kNoInput), SmpStatus::kDone);
+  EXPECT_EQ(check_of(each.sw.tables()), check);
+  EXPECT_EQ(each.sw.tables().port_of(Lid(101), 3), 2);
+  EXPECT_EQ(each.sw.tables().port_of(Lid(101), 1), 0);
 }
 
 TEST(SubnetRightsTest, P_SUBN_7_a_switch_or_port_that_the_file_has_otherwise_is_refused) {

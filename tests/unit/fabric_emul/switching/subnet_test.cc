@@ -12,7 +12,7 @@ using namespace subnet_world;
 TEST(SubnetTest, S004_19_three_switches_get_their_tables_by_management_cells_only) {
   World world(ring(3));
   world.start_all("s2", true);
-  EXPECT_FALSE(world.boxes.at("s1")->sw.table().port_of(Lid(102)) != 0) << "no table yet";
+  EXPECT_FALSE(world.boxes.at("s1")->sw.tables().port_of(Lid(102)) != 0) << "no table yet";
   ASSERT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({}); }));
   EXPECT_TRUE(world.all_reach());
   for (const auto& [name, box] : world.boxes) EXPECT_EQ(world.manager_of(name), Lid(2)) << name;

@@ -121,7 +121,7 @@ struct World {
   // Ports of cables: the first end listens.
   void start(const std::string& name, std::optional<int> priority = {}, bool is_empty = false) {
     auto box = std::make_unique<Box>(plan_of(file, name).value(), random);
-    if (is_empty) box->sw.set_table({});
+    if (is_empty) box->sw.set_tables(ForwardingTables(file.tables_per));
     ++instance;
     for (std::uint8_t port = 1; port <= kSwitchPortsMax; ++port) {
       const PortPlace place{name, port};
@@ -225,7 +225,7 @@ struct World {
     std::erase_if(up.nodes, [&](const auto& node) { return !boxes.contains(node.at.of_switch); });
     auto expected = routes_of(up);
     return std::ranges::all_of(boxes, [&](const auto& box) {
-      return check_of(box.second->sw.table()) == check_of(expected[box.first]);
+      return check_of(box.second->sw.tables()) == check_of(expected[box.first]);
     });
   }
   // No switch forwarded a cell that had been there, nor got one back.

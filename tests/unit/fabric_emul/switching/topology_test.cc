@@ -26,12 +26,12 @@ Topology ring() {
 TEST(TopologyTest, S000_32_routes_are_the_shortest) {
   const SwitchPlan plan = plan_of(ring(), "a").value();
   EXPECT_EQ(plan.lid, Lid(1));
-  EXPECT_EQ(plan.table.port_of(Lid(11)), 3);
-  EXPECT_EQ(plan.table.port_of(Lid(12)), 1);
-  EXPECT_EQ(plan.table.port_of(Lid(14)), 2);
-  EXPECT_EQ(plan.table.port_of(Lid(4)), 2);
-  EXPECT_EQ(plan.table.port_of(Lid(13)), 1);  // two ways of one length: the lowest port
-  EXPECT_EQ(plan.table.port_of(Lid(15)), 0);
+  EXPECT_EQ(plan.tables.port_of(Lid(11)), 3);
+  EXPECT_EQ(plan.tables.port_of(Lid(12)), 1);
+  EXPECT_EQ(plan.tables.port_of(Lid(14)), 2);
+  EXPECT_EQ(plan.tables.port_of(Lid(4)), 2);
+  EXPECT_EQ(plan.tables.port_of(Lid(13)), 1);  // two ways of one length: the lowest port
+  EXPECT_EQ(plan.tables.port_of(Lid(15)), 0);
   EXPECT_EQ(plan.ports.at(1).peer, "b");
   EXPECT_FALSE(plan.ports.at(1).is_node());
   EXPECT_EQ(plan.ports.at(3).peer, "na");
@@ -48,7 +48,7 @@ TEST(TopologyTest, S000_32_routes_do_not_depend_on_the_order_of_the_file) {
     const SwitchPlan one = plan_of(ring(), name).value();
     const SwitchPlan other = plan_of(reversed, name).value();
     for (std::uint16_t lid = 0; lid < 20; ++lid) {
-      EXPECT_EQ(one.table.port_of(Lid(lid)), other.table.port_of(Lid(lid))) << name << lid;
+      EXPECT_EQ(one.tables.port_of(Lid(lid)), other.tables.port_of(Lid(lid))) << name << lid;
     }
   }
 }
@@ -62,7 +62,7 @@ TEST(TopologyTest, S000_32_the_tables_of_all_switches_agree) {
       for (std::size_t hops = 0; at != to.name; ++hops) {
         ASSERT_LE(hops, topology.switches.size()) << from.name << " to " << to.name;
         const SwitchPlan plan = plan_of(topology, at).value();
-        at = plan.ports.at(plan.table.port_of(to.lid)).peer;
+        at = plan.ports.at(plan.tables.port_of(to.lid)).peer;
       }
     }
   }
@@ -72,9 +72,9 @@ TEST(TopologyTest, S000_32_a_node_beyond_a_missing_cable_has_no_port) {
   Topology topology = ring();
   topology.cables.resize(1);
   const SwitchPlan plan = plan_of(topology, "a").value();
-  EXPECT_EQ(plan.table.port_of(Lid(12)), 1);
-  EXPECT_EQ(plan.table.port_of(Lid(13)), 0);
-  EXPECT_EQ(plan.table.port_of(Lid(3)), 0);
+  EXPECT_EQ(plan.tables.port_of(Lid(12)), 1);
+  EXPECT_EQ(plan.tables.port_of(Lid(13)), 0);
+  EXPECT_EQ(plan.tables.port_of(Lid(3)), 0);
 }
 
 TEST(TopologyTest, a_switch_that_is_not_in_it_is_an_error) {
