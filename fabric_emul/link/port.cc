@@ -9,7 +9,7 @@ namespace splitnic::fabric {
 
 Port::Port(Underlay& underlay, const PortConfig& config, base::Random& random,
            LinkObserver& observer)
-    : context_(underlay, config, random, observer), challenge_(random) {
+    : context_(underlay, config, random, observer), challenge_(random), sources_(random) {
   CHECK(config.instance != 0);
   links_.reserve(config.links_max);
   flushing_.reserve(config.links_max);
@@ -25,7 +25,9 @@ Link& Port::connect(const PeerAddress& address, base::Time now) {
 
 Link* Port::by_lid(Lid lid) {
   for (auto& link : links_) {
-    if (link->state() != LinkState::kFree && link->remote_lid() == lid) return link.get();
+    // A peer that lost its address may have had this LID.
+    if (link->state() == LinkState::kFree || !link->has_address()) continue;
+    if (link->remote_lid() == lid) return link.get();
   }
   return nullptr;
 }

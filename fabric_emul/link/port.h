@@ -26,6 +26,7 @@
 #include "fabric_emul/link/port_context.h"
 #include "fabric_emul/link/port_link.h"
 #include "fabric_emul/link/repeated_flit.h"
+#include "fabric_emul/link/source_limit.h"
 #include "fabric_emul/underlay/underlay.h"
 #include "fabric_emul/wire/init.h"
 
@@ -117,13 +118,14 @@ class Port {
   void flush_queued(base::Time now);
   void doubt_paths(base::Time now);
 
-  // Strangers get replies to HELLO and ANSWER from a bounded part of the thread's time: 10000 in a
-  // second, and 256 at once. A host repeats what got no reply.
+  // Replies to HELLO and ANSWER get a bounded part of the thread's time: 10000 in a second, and 256
+  // at once, of which a source has its share. A host repeats what got no reply.
   static constexpr base::Duration kInitInterval = std::chrono::microseconds(100);
   static constexpr std::uint32_t kInitBurst = 256;
 
   PortContext context_;
   Challenge challenge_;
+  SourceLimit sources_;
   base::RateLimit may_reply_{kInitInterval, kInitBurst};
   std::vector<std::unique_ptr<PortLink>> links_;
   std::vector<std::size_t> flushing_;

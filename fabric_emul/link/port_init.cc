@@ -1,7 +1,8 @@
 // INIT of a port: which link a step belongs to, and the listening side. A HELLO changes nothing
 // here; only an ANSWER whose echo is our token does, or a HELLO from a peer that is known by
 // address, EUI-64 and instance. Every step has one length and is alone in its datagram, so no reply
-// is longer than its request; the number served is limited. [X-46] [M-5] docs/protocol/init.md
+// is longer than its request; the number served is limited, first for each source. [X-46] [M-5]
+// docs/protocol/init.md
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {
@@ -18,7 +19,9 @@ void Port::on_init(base::Time now, const FlitView& flit, const PeerAddress& from
   switch (taker_of(init.step)) {
     case InitTaker::kListener:
       if (!context_.config.listens || is_client) break;
-      if (!may_reply_.take(now)) return context_.counters.add(LinkCounter::kRxDropInitRate);
+      if (!sources_.take(now, from) || !may_reply_.take(now)) {
+        return context_.counters.add(LinkCounter::kRxDropInitRate);
+      }
       if (const auto proven = context_.underlay.eui64_of(from);
           proven && *proven != init.eui64.value) {
         return context_.counters.add(LinkCounter::kRxDropIdentity);

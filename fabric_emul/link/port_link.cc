@@ -20,7 +20,8 @@ void drop_received(PortContext& context) {
 
 bool PortLink::may_be_forgotten(base::Time now) const {
   if (up() || is_client()) return false;
-  return handshake_.has_received_bye() || now - last_heard() >= context_.config.forget_after;
+  return handshake_.has_received_bye() || !has_address() ||
+         now - last_heard() >= context_.config.forget_after;
 }
 
 void PortLink::forget() {

@@ -117,6 +117,31 @@ TEST_F(IdentityTest, M_8_a_user_takes_the_place_of_its_process_that_has_ended) {
   EXPECT_EQ(&listener.link(), &link);
 }
 
+// One user of the machine, or one node behind a switch, has one address and may state any identity.
+TEST_F(IdentityTest, M_8_who_changes_its_identity_takes_one_place_from_the_others) {
+  PortConfig config = config_of(0xA, 100, true);
+  config.links_max = 4;
+  InProcessUnderlay& at = hub.add_endpoint();
+  End end(at, config);
+  InProcessUnderlay& of_hostile = hub.add_endpoint();
+  const auto connect_to_end = [&](InProcessUnderlay& from, std::uint64_t eui64) {
+    End client(from, config_of(eui64, 300 + eui64));
+    client.port.connect(at.address(), clock.now());
+    for (int i = 0; i < 10; ++i) {
+      end.receive(clock.now());
+      end.port.flush(clock.now());
+      client.receive(clock.now());
+      client.port.flush(clock.now());
+    }
+    clock.advance(100ms);
+    return client.watch.link != nullptr && client.link().up();
+  };
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(connect_to_end(of_hostile, 0x1000 + i)) << i;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(connect_to_end(hub.add_endpoint(), 0x2000 + i)) << i;
+  }
+}
+
 TEST_F(IdentityTest, M_2_a_peer_with_short_cells_is_refused) {
   PortConfig strict = config_of(0xA, 100, true);
   strict.mcp_min = 256;

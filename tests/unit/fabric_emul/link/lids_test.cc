@@ -49,6 +49,27 @@ TEST(LidsTest, S000_34_a_client_takes_no_other_lids_than_its_own) {
   EXPECT_TRUE(world.b->link().up());
 }
 
+// Behind a switch a LID is an address: the process that is there now may state another name.
+TEST(LidsTest, S000_34_a_lid_leads_to_the_peer_that_is_there_now) {
+  World world({}, with_lids(config_of(0xA, 100, true), LinkLids{Lid(7), Lid(300)}));
+  world.connect();
+  Link& before = world.a->link();
+  ASSERT_EQ(world.a->port.by_lid(Lid(300)), &before);
+  link_world::End other(world.client_at, config_of(0xC, 300));
+  other.port.connect(world.listener_at.address(), world.clock.now());
+  for (int i = 0; i < 10; ++i) {
+    world.a->receive(world.clock.now());
+    world.a->port.flush(world.clock.now());
+    other.receive(world.clock.now());
+    other.port.flush(world.clock.now());
+  }
+  ASSERT_TRUE(other.watch.link != nullptr && other.link().up());
+  Link* now = world.a->port.by_lid(Lid(300));
+  ASSERT_NE(now, nullptr);
+  EXPECT_NE(now, &before);
+  EXPECT_EQ(now->peer_eui64(), Eui64(0xC));
+}
+
 TEST(LidsTest, S000_34_a_peer_that_can_have_no_lid_gets_no_link) {
   World world({}, with_lids(config_of(0xA, 100, true), std::nullopt));
   world.connect();
