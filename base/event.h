@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/log_limit.h"
 
 namespace splitnic::base {
 
@@ -62,6 +63,7 @@ struct Event {
   std::string_view level = "info";  // one of kLogLevels
   Topic topic{};
   std::string text{};  // the line of the log
+  LogCause cause{};    // the place that logged it
 };
 
 }  // namespace splitnic::base

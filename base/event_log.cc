@@ -21,8 +21,9 @@ void EventLog::add(Event event) {
   {
     const std::lock_guard lock(mutex_);
     event.number = next_++;
+    ++count_of_[event.cause];
     kept_.push_back(std::make_shared<const Event>(std::move(event)));
-    if (kept_.size() > capacity_) kept_.pop_front();
+    if (kept_.size() > capacity_) make_room();
     std::erase_if(waiting_, [&](auto& entry) {
       if (entry.second.number >= next_) return false;
       woken.push_back(std::move(entry.second.wake));
@@ -32,17 +33,38 @@ void EventLog::add(Event event) {
   for (const auto& wake : woken) wake();
 }
 
+// The newest event stays: it is the only one of its cause, or its cause has an older one.
+void EventLog::make_room() {
+  const auto most = std::ranges::max_element(
+      count_of_, {}, [](const auto& cause_and_count) { return cause_and_count.second; });
+  auto gone = kept_.begin();
+  if (most->second > std::max<std::size_t>(capacity_ / kSharesOfCauses, 1)) {
+    gone =
+        std::ranges::find_if(kept_, [&](const auto& event) { return event->cause == most->first; });
+  }
+  const auto count = count_of_.find((*gone)->cause);
+  if (--count->second == 0) count_of_.erase(count);
+  kept_.erase(gone);
+}
+
 EventLog::Part EventLog::since(std::uint64_t number, std::size_t most) const {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t oldest = next_ - kept_.size();
-  const std::uint64_t first = std::clamp(number, oldest, next_);
+  const std::uint64_t first = std::min(number, next_);
+  const auto begin =
+      std::ranges::lower_bound(kept_, first, {}, [](const auto& event) { return event->number; });
+  const auto left = static_cast<std::size_t>(kept_.end() - begin);
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(most, left));
   Part part;
-  part.lost = number < first ? first - number : 0;
-  const auto begin = kept_.begin() + static_cast<std::ptrdiff_t>(first - oldest);
-  const auto count = std::min<std::size_t>(most, next_ - first);
-  part.events.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
-  part.next = first + count;
+  part.events.assign(begin, end);
+  part.next = end == kept_.end() ? next_ : (*end)->number;
+  part.lost = part.next - first - part.events.size();
   return part;
+}
+
+std::uint64_t EventLog::newest(std::size_t count) const {
+  const std::lock_guard lock(mutex_);
+  if (count == 0 || kept_.empty()) return next_;
+  return kept_[kept_.size() - std::min(count, kept_.size())]->number;
 }
 
 std::uint64_t EventLog::next() const {

@@ -13,7 +13,9 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/event_log.h"
 #include "base/log_limit.h"
 #include "base/stderr_sink.h"
@@ -79,16 +81,15 @@ class Log {
   void set_level(spdlog::level::level_enum level) { logger_.set_level(level); }
   void write(spdlog::level::level_enum level, const Topic& topic, const std::string& line,
              const boost::source_location& at) {
-    if (level != spdlog::level::debug) {
-      events().add({0, std::chrono::system_clock::now(), level_name(level), topic, line});
-    }
+    const LogCause cause{at.file_name(), at.line()};
+    const Time now = std::chrono::steady_clock::now();
+    if (level != spdlog::level::debug) add_event(level, topic, line, cause, now);
     if (!logger_.should_log(level)) return;
     const std::lock_guard lock(mutex_);
     const bool passes =
-        limit_.pass({at.file_name(), at.line()}, line, std::chrono::steady_clock::now(),
-                    [&](std::string_view first, std::uint64_t count) {
-                      logger_.warn("and {} more like: {}", count, first);
-                    });
+        limit_.pass(cause, line, now, [&](std::string_view first, std::uint64_t count) {
+          logger_.warn("{}", report_of(first, count));
+        });
     if (passes) logger_.log(level, "{}", line);
   }
   LogDrops drops() {
@@ -97,10 +98,33 @@ class Log {
   }
 
  private:
+  static std::string report_of(std::string_view first, std::uint64_t count) {
+    return "and " + std::to_string(count) + " more like: " + std::string(first);
+  }
+  // Without the mutex where it calls those who wait for events: they may log.
+  void add_event(spdlog::level::level_enum level, const Topic& topic, const std::string& line,
+                 const LogCause& cause, Time now) {
+    std::vector<std::string> reports;
+    bool passes = false;
+    {
+      const std::lock_guard lock(mutex_);
+      passes =
+          event_limit_.pass(cause, line, now, [&](std::string_view first, std::uint64_t count) {
+            reports.push_back(report_of(first, count));
+          });
+    }
+    const auto at = std::chrono::system_clock::now();
+    for (std::string& report : reports) {
+      events().add({0, at, level_name(spdlog::level::warn), {}, std::move(report)});
+    }
+    if (passes) events().add({0, at, level_name(level), topic, line, cause});
+  }
+
   std::shared_ptr<StderrSink> sink_;
   spdlog::logger logger_;
   std::mutex mutex_;
-  LogLimit limit_;  // guarded by mutex_
+  LogLimit limit_;                                       // guarded by mutex_
+  LogLimit event_limit_{kEventsPerCause, kEventsInAll};  // guarded by mutex_
 };
 
 Log& log() {

@@ -1,7 +1,8 @@
 // Limits the lines of the log to kLogLinesPerCause of one cause and kLogLinesInAll of all in each
 // second, so that no peer fills the disk or keeps a thread busy with lines. Lines that were left
-// out of a second are reported in a later one, one line per cause. Pure: the time comes in with
-// each call. Thread: one at a time. [H-4] docs/security.md
+// out of a second are reported in a later one, one line per cause. Events have larger limits
+// (event_log.h). Pure: the time comes in with each call. Thread: one at a time. [H-4]
+// docs/security.md
 #pragma once
 
 #include <compare>
@@ -26,6 +27,10 @@ struct LogCause {
 
 class LogLimit {
  public:
+  // In each second: lines of one cause, and of all.
+  explicit LogLimit(int per_cause = kLogLinesPerCause, int in_all = kLogLinesInAll)
+      : per_cause_(per_cause), in_all_(in_all) {}
+
   // Returns whether a line of this cause may be written now. Before the first line of a second it
   // calls report(line, count) for each cause that left out lines in a second before: the number of
   // lines, and the first of them. A report is to be written, and counts as a line of its cause.
@@ -37,7 +42,7 @@ class LogLimit {
       for (auto& [other, state] : causes_) begin_second(state, report);
     }
     State& state = causes_[cause];
-    if (state.lines < kLogLinesPerCause && lines_ < kLogLinesInAll) {
+    if (state.lines < per_cause_ && lines_ < in_all_) {
       ++state.lines;
       ++lines_;
       return true;
@@ -66,6 +71,7 @@ class LogLimit {
     state.left_out = 0;
   }
 
+  const int per_cause_, in_all_;
   std::map<LogCause, State> causes_;  // as many as places that log
   Time second_{};                     // in which the last line came
   int lines_ = 0;                     // in this second

@@ -6,6 +6,7 @@
 
 #include "control/values.h"
 #include "lan_bridge/frame/offload.h"
+#include "lan_bridge/frame/vlan_id.h"
 
 namespace splitnic::control {
 namespace {
@@ -13,14 +14,8 @@ namespace {
 using Kind = NicRequest::Kind;
 
 constexpr std::size_t kGroupBytesMax = 32;
-constexpr std::uint32_t kVlanMax = 4094;
-constexpr std::uint32_t kQueuesMax = 8;
-constexpr std::uint32_t kCoalesceMicrosecondsMax = 100'000;
-constexpr std::uint32_t kCoalesceFramesMax = 1024;
-constexpr std::uint32_t kCoalesceBytesMax = 1 << 20;
 constexpr std::uint32_t kPriorityMax = 7;
 constexpr std::uint32_t kCodePointMax = 63;
-constexpr std::uint32_t kLevelMax = 15;
 constexpr std::size_t kQosChangesMax = 72;  // all priorities and DSCPs
 
 constexpr auto kFeatures = std::to_array<Feature>({
@@ -95,7 +90,7 @@ base::Status read_channels(const std::string& text, NicRequest& out) {
   std::string more;
   words >> name >> value;
   if (name != "combined" || words >> more) return base::Error("-L: combined and a number");
-  const auto queues = number_option("-L: combined", value, 1, kQueuesMax);
+  const auto queues = number_option("-L: combined", value, 1, NicRequest::kQueuesMax);
   if (!queues) return queues.error();
   out.queues = *queues;
   return {};
@@ -103,7 +98,8 @@ base::Status read_channels(const std::string& text, NicRequest& out) {
 
 // "adaptive-rx off rx-usecs 50 rx-frames 16"
 base::Status read_coalescing(const std::string& text, NicRequest& out) {
-  NicRequest::CoalescingChange& change = out.coalescing;
+  using Change = NicRequest::CoalescingChange;
+  Change& change = out.coalescing;
   std::istringstream words(text);
   std::string name;
   std::string value;
@@ -121,14 +117,14 @@ base::Status read_coalescing(const std::string& text, NicRequest& out) {
       return base::Error("-C: '" + name +
                          "' is none of adaptive-rx, rx-usecs, rx-frames and rx-bytes");
     }
-    const std::uint32_t most = is_time    ? kCoalesceMicrosecondsMax
-                               : is_count ? kCoalesceFramesMax
-                                          : kCoalesceBytesMax;
+    const std::uint32_t most = is_time    ? Change::kMicrosecondsMax
+                               : is_count ? Change::kFramesMax
+                                          : Change::kBytesMax;
     const auto number = number_option("-C: " + name, value, 0, most);
     if (!number) return number.error();
     (is_time ? change.microseconds : is_count ? change.frames : change.bytes) = *number;
   }
-  if (change == NicRequest::CoalescingChange{}) {
+  if (change == Change{}) {
     return base::Error("-C: adaptive-rx on|off, rx-usecs N, rx-frames N or rx-bytes N");
   }
   return {};
@@ -151,7 +147,7 @@ base::Status read_qos(const std::string& text, NicRequest& out) {
     if (!which) return which.error();
     change.number = static_cast<std::uint8_t>(*which);
     if (level != "none") {
-      const auto to = number_option("qos: the level", level, 0, kLevelMax);
+      const auto to = number_option("qos: the level", level, 0, NicRequest::kLevelMax);
       if (!to) return to.error();
       change.level = static_cast<std::uint8_t>(*to);
     }
@@ -216,7 +212,7 @@ base::Result<NicRequest> parse_nic_request(const std::string& what, const std::s
     case Kind::kVlanAdd:
     case Kind::kVlanDel:
     case Kind::kPvid: {
-      const auto id = number_option("VLAN", value, 0, kVlanMax);
+      const auto id = number_option("VLAN", value, 0, lan::kVlanIdMax);
       if (!id) return id.error();
       out.vlan = static_cast<std::uint16_t>(*id);
       return out;

@@ -51,8 +51,16 @@ struct NicRequest {
     kFilterDel,
     kFilterGroups,
   };
+  // The I/O unit has the same bounds (host_module/nic_run.cc compares them).
+  static constexpr std::uint32_t kQueuesMax = 8;
+  static constexpr std::uint8_t kLevelMax = 15;
+
   // A value that is not there stays as it is.
   struct CoalescingChange {
+    static constexpr std::uint32_t kMicrosecondsMax = 100'000;
+    static constexpr std::uint32_t kFramesMax = 1024;
+    static constexpr std::uint32_t kBytesMax = 1 << 20;
+
     std::optional<std::uint32_t> microseconds{}, frames{}, bytes{};
     std::optional<bool> is_adaptive{};
     friend bool operator==(const CoalescingChange&, const CoalescingChange&) = default;

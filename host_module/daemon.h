@@ -7,7 +7,7 @@
 namespace splitnic::host {
 
 // Runs until a stop is requested and returns the exit status. An error is one line on stderr.
-// `source` is where they are from.
+// `source` has the options as they were given, and reads them again for a reload.
 int run(const HostOptions& options, control::OptionsSource<HostOptions> source);
 
 }  // namespace splitnic::host

@@ -17,6 +17,16 @@ using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgStatus;
 
+// A command accepts what the I/O unit accepts. The folder control sees none of the unit's bounds,
+// and messaging/cfgutil none of the fabric's.
+using Change = control::NicRequest::CoalescingChange;
+static_assert(Change::kMicrosecondsMax == messaging::Coalescing::kMicrosecondsMax &&
+              Change::kFramesMax == messaging::Coalescing::kFramesMax &&
+              Change::kBytesMax == messaging::Coalescing::kBytesMax);
+static_assert(control::NicRequest::kQueuesMax == messaging::kQueuesMax);
+static_assert(control::NicRequest::kLevelMax == fabric::kSlMax &&
+              messaging::QosMap::kServiceLevelMax == fabric::kSlMax);
+
 std::string vlan_data(std::uint16_t id) {
   cfg::VlanAddRequest request;  // the three requests have the same one field
   request.set_vlan_id(id);

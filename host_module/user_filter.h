@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "lan_bridge/frame/ethernet.h"
+#include "messaging/cfgutil/nic_state.h"
 
 namespace splitnic::host {
 
 struct UserFilter {
   // Of each list. The I/O unit has as much room.
-  static constexpr std::size_t kEntriesMax = 256;
+  static constexpr std::size_t kEntriesMax = messaging::NicState::kFilterEntriesMax;
 
   std::vector<lan::MacAddress> unicast{}, multicast{};  // sorted, each once
   bool all_multicast = true;

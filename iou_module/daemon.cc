@@ -117,7 +117,7 @@ base::Status IouDaemon::open() {
 base::Status IouDaemon::begin_announcer() {
   if (!options_.is_announced) return {};
   auto begun = control::SideProcess::begin("splitnic-mdns",
-                                           control::SideProcess::only_reads_files(has_sandbox()),
+                                           control::SideProcess::reads_no_files(has_sandbox()),
                                            control::announce_unit);
   if (!begun) return begun.error();
   announcer_ = *std::move(begun);

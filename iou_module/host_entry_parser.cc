@@ -10,6 +10,9 @@
 #include "control/toml_field.h"
 #include "control/values.h"
 #include "fabric_emul/session/keys.h"
+#include "fabric_emul/verbs/verbs.h"
+#include "iou_module/nic_settings.h"
+#include "lan_bridge/frame/vlan_id.h"
 #include "messaging/connection.h"
 
 namespace splitnic::iou {
@@ -19,12 +22,11 @@ using fabric::session::parse_public_key;
 using fabric::session::Secret;
 using fabric::session::x25519;
 
-constexpr std::size_t kMacsMax = 256;
 constexpr std::size_t kBlocksMax = 64;
-constexpr std::uint64_t kVlanMax = 4094;
-constexpr std::uint64_t kLidMax = 0xBFFF;  // as in the topology file
+// fabric::kPortLidMax, as in the topology file. This folder does not see it; hosts_file_test.cc
+// compares them.
+constexpr std::uint64_t kLidMax = 0xBFFF;
 constexpr std::uint64_t kPartitionMax = 0xFFFF;
-constexpr std::uint64_t kSlMax = 15;
 constexpr std::uint64_t kFramesMax = 1'000'000'000;
 // The largest number is no user: chown(2) takes it for "leave as it is".
 constexpr std::uint64_t kUserMax = std::numeric_limits<std::uint32_t>::max() - 1;
@@ -112,7 +114,7 @@ const std::array<Draft::Field, 18> Draft::kFields = {{
     {"partition", &Draft::read_partition},
     {"sl", &Draft::read_sl},
     {"macs", &Draft::read_macs},
-    {"mac_count", &Draft::read_number<&HostRights::mac_count, 0, kMacsMax>},
+    {"mac_count", &Draft::read_number<&HostRights::mac_count, 0, Filter::kEntriesMax>},
     {"vlans", &Draft::read_vlans},
     {"pvid", &Draft::read_pvid},
     {"sniff", &Draft::read_flag<&HostRights::may_sniff>},
@@ -255,14 +257,14 @@ base::Status Draft::read_partition(const control::TomlField& field) {
 }
 
 base::Status Draft::read_sl(const control::TomlField& field) {
-  const auto sl = field.number(0, kSlMax, "a service level");
+  const auto sl = field.number(0, fabric::kSlMax, "a service level");
   if (!sl) return sl.error();
   rights().sl = static_cast<std::uint8_t>(*sl);
   return {};
 }
 
 base::Status Draft::read_macs(const control::TomlField& field) {
-  return field.each(kMacsMax, [&](const control::TomlField& element) -> base::Status {
+  return field.each(Filter::kEntriesMax, [&](const control::TomlField& element) -> base::Status {
     const auto text = element.text("a MAC address like 02:00:00:00:00:01");
     if (!text) return text.error();
     const auto mac = control::parse_mac(*text);
@@ -277,7 +279,7 @@ base::Status Draft::read_macs(const control::TomlField& field) {
 base::Status Draft::read_vlans(const control::TomlField& field) {
   VlanSet& vlans = rights().vlans.emplace();
   return field.each(vlans.size(), [&](const control::TomlField& element) -> base::Status {
-    const auto id = element.number(0, kVlanMax, "a VLAN id");
+    const auto id = element.number(0, lan::kVlanIdMax, "a VLAN id");
     if (!id) return id.error();
     if (vlans.test(*id)) return element.error(std::to_string(*id) + " is given twice");
     vlans.set(*id);
@@ -286,7 +288,7 @@ base::Status Draft::read_vlans(const control::TomlField& field) {
 }
 
 base::Status Draft::read_pvid(const control::TomlField& field) {
-  const auto id = field.number(0, kVlanMax, "a VLAN id");
+  const auto id = field.number(0, lan::kVlanIdMax, "a VLAN id");
   if (!id) return id.error();
   rights().pvid = static_cast<std::uint16_t>(*id);
   return {};

@@ -14,11 +14,13 @@
 #include "control/ip_address.h"
 #include "fabric_emul/verbs/verbs.h"
 #include "lan_bridge/frame/ethernet.h"
+#include "lan_bridge/frame/vlan_id.h"
+#include "messaging/connection.h"
 
 namespace splitnic::iou {
 
-// Of VLAN ids 0 to 4094; 0 is an untagged frame or one with a priority tag.
-using VlanSet = std::bitset<4095>;
+// Of VLAN ids from 0, which is an untagged frame or one with a priority tag.
+using VlanSet = std::bitset<lan::kVlanIdMax + 1>;
 
 struct HostRights {
   // The name in logs, statistics and `show`. Empty: the one that the host states.
@@ -42,7 +44,7 @@ struct HostRights {
   // Service level of the data that the unit sends to it. Absent: that of the unit.
   std::optional<std::uint8_t> sl{};
   // Queues, at least 1.
-  std::uint32_t queues_max = 8;
+  std::uint32_t queues_max = messaging::kQueuesMax;
   // Memory that the unit uses for it, in bytes, over all queues. Absent: as default_memory().
   std::optional<std::uint64_t> memory_max{};
   // Per second, to the LAN and to other hosts. 0: no limit.

@@ -96,6 +96,10 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   static constexpr std::size_t kAttachesMax = 4;
   static constexpr base::Duration kAttachIntervalOfLink = std::chrono::milliseconds(500);
   static constexpr std::uint32_t kAttachBurstOfLink = 8;
+  // A host's requests for connections, also of its other queues and channels, are looked at 100
+  // times per second, 64 times at once; more get NO_RESOURCES before they cost anything.
+  static constexpr base::Duration kRequestInterval = std::chrono::milliseconds(10);
+  static constexpr std::uint32_t kRequestBurst = 64;
 
   // The memory of a host besides its pools and its ring: the system must have it all before one is
   // attached. [M-1]
@@ -174,7 +178,6 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   fabric::MgmtReject accept_additional(fabric::ConnectionId id, fabric::Link& link,
                                        const fabric::Mgmt& request, fabric::Mgmt& reply);
   bool is_too_often(const fabric::Link& link);
-  base::RateLimit& attach_limit(const fabric::Link& link);
   void note_refused_access(const AttachedHost& host);
   bool is_same_process(const AttachedHost& host, const fabric::Link& link) const;
   void end_former(const fabric::Link& link);
@@ -214,8 +217,13 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
     Attacher who;
     base::Time at;
   };
-  std::vector<Attach> attaches_;                       // within kAttachInterval
-  std::map<Attacher, base::RateLimit> attach_limits_;  // of those that ever attached
+  std::vector<Attach> attaches_;  // within kAttachInterval
+  struct Limits {
+    base::RateLimit attaches{kAttachIntervalOfLink, kAttachBurstOfLink};
+    base::RateLimit requests{kRequestInterval, kRequestBurst};
+  };
+  Limits& limits_of(const fabric::Link& link) { return asking_[attacher_of(link)]; }
+  std::map<Attacher, Limits> asking_;  // of those that ever asked
   Quarantine quarantine_;
   base::Time now_{};
   base::Time wake_again_at_ = base::kNever;  // a sibling could not be woken

@@ -21,6 +21,10 @@ std::uint32_t nic_for(const HostRights& rights, const fabric::Mgmt& request) {
 
 fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                            const fabric::Mgmt& request, fabric::Mgmt& reply) {
+  if (!limits_of(link).requests.take(now_)) {
+    counters_.add(IouCounter::kRefusedOften);
+    return fabric::MgmtReject::kNoResources;
+  }
   if (messaging::queues_asked(request.private_data).is_additional()) {
     return accept_additional(id, link, request, reply);
   }
@@ -29,7 +33,7 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
     return code;
   }
   attaches_.push_back({attacher_of(link), now_});
-  attach_limit(link).take(now_);
+  limits_of(link).attaches.take(now_);
   end_former(link);
   LanNic& nic = *nics_[nic_for(rights().rights_of(link), request)];
   const fabric::MgmtReject code = nic.accept(id, link, request, reply, now_);
@@ -193,7 +197,7 @@ fabric::MgmtReject Iou::accept_additional(fabric::ConnectionId id, fabric::Link&
 
 bool Iou::is_too_often(const fabric::Link& link) {
   std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
-  return !attach_limit(link).may_take(now_) || std::ranges::any_of(attaches_, [&](const Attach& a) {
+  return !limits_of(link).attaches.may_take(now_) || std::ranges::any_of(attaches_, [&](const Attach& a) {
     return a.who == attacher_of(link);
   }) || attaches_.size() >= kAttachesMax;
 }
@@ -204,11 +208,6 @@ Iou::Attacher Iou::attacher_of(const fabric::Link& link) const {
   const HostId node = rights().id_of(link);
   if (node.proof == HostId::Proof::kNone) return {{}, &link};
   return {node.principal(), nullptr};
-}
-
-base::RateLimit& Iou::attach_limit(const fabric::Link& link) {
-  return attach_limits_.try_emplace(attacher_of(link), kAttachIntervalOfLink, kAttachBurstOfLink)
-      .first->second;
 }
 
 }  // namespace splitnic::iou

@@ -18,7 +18,7 @@ namespace splitnic::iou {
 struct Filter {
   // A longer list of multicast addresses becomes all-multicast, one of unicast addresses is
   // refused.
-  static constexpr std::size_t kEntriesMax = 256;
+  static constexpr std::size_t kEntriesMax = messaging::NicState::kFilterEntriesMax;
 
   std::vector<lan::MacAddress> unicast;    // sorted, each once
   std::vector<lan::MacAddress> multicast;  // likewise

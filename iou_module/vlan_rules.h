@@ -12,12 +12,13 @@
 
 #include "base/bytes.h"
 #include "iou_module/host_rights.h"
+#include "lan_bridge/frame/vlan_id.h"
 
 namespace splitnic::iou {
 
 class VlanRules {
  public:
-  static constexpr std::uint16_t kIdMax = 4094;
+  static constexpr std::uint16_t kIdMax = lan::kVlanIdMax;
   enum class Verdict : std::uint8_t { kPass, kPassUntagged, kDrop };
 
   // REQUIRES id <= kIdMax; 0 as PVID: none.

@@ -13,6 +13,7 @@
 #include "iou_module/command_line_rights.h"
 #include "iou_module/host_memory.h"
 #include "iou_module/host_rights_text.h"
+#include "lan_bridge/ports/netlink_link.h"
 
 namespace splitnic::iou {
 namespace {
@@ -24,13 +25,18 @@ std::shared_ptr<const KnownHosts> known_without_file(const IouOptions& options) 
 }
 
 // Strangers of the LAN do not attach at an address that stands for all: without keys, who does
-// could be anybody. Keys make the fabric silent to strangers wherever they are. [L-11]
+// could be anybody. What comes from the LAN may come by a VLAN or a bridge on its interface. Keys
+// make the fabric silent to strangers wherever they are. [L-11]
 std::vector<std::uint32_t> lan_interfaces(const IouOptions& options) {
   std::vector<std::uint32_t> indices;
   if (options.common.keys.are_given()) return indices;
   for (const control::PortSpec& lan : options.lan) {
     if (lan.interface.empty()) continue;
-    if (const auto index = ::if_nametoindex(lan.interface.c_str()); index != 0) {
+    const auto index = ::if_nametoindex(lan.interface.c_str());
+    if (index == 0) continue;
+    if (const auto stack = lan::NetlinkLink::stack_of(index)) {
+      indices.insert(indices.end(), stack->begin(), stack->end());
+    } else {
       indices.push_back(index);
     }
   }

@@ -7,7 +7,7 @@
 namespace splitnic::fabric_switch {
 
 // Runs until a stop is requested and returns the exit status. `options` outlives the call.
-// `source` is where they are from.
+// `source` has the options as they were given, and reads them again for a reload.
 int run(const SwitchOptions& options, control::OptionsSource<SwitchOptions> source);
 
 }  // namespace splitnic::fabric_switch

@@ -14,7 +14,9 @@
 #include "control/values.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
+#include "messaging/cfgutil/list_nics.h"
 #include "messaging/channel_pair.h"
+#include "messaging/wire/cfg_util.h"
 #include "messaging/wire/send_data.h"
 
 namespace CLI {
@@ -31,7 +33,10 @@ inline constexpr std::uint32_t kSendThresholdMax =
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 // Data threads of one program with --queues auto: one per processor, and no more than this.
 inline constexpr std::uint32_t kQueuesAutoMax = 4;
-inline constexpr std::uint32_t kNicsMax = 256;  // LAN NICs of one I/O unit, from 0
+// LAN NICs of one I/O unit, numbered from 0. The list of all of them fits one reply.
+inline constexpr std::uint32_t kNicsMax = 128;
+static_assert(messaging::CfgUtilReply::bytes(messaging::list_nics_bytes_max(kNicsMax)) <=
+              messaging::kMsgMaxControl);
 
 struct CommonOptions {
   // Mode, pools (smallest size first), send threshold, node name and service level.

@@ -1,7 +1,8 @@
-// The process of splitnic-host and splitnic-iou: the control thread, which owns signals and the
-// control socket, and the workers, one per queue. The main thread opens all of them and then is the
-// data thread of queue 0; each of the others gets a thread. When everything is open the process
-// gives up its privileges (control/sandbox). A program derives from it and owns its workers.
+// The process of splitnic-host, splitnic-iou, splitnic-switch and `splitnic raw`: the control
+// thread, which owns signals and the control socket, and the workers, one per queue. The main
+// thread opens all of them and then is the data thread of queue 0; each of the others gets a
+// thread. When everything is open the process gives up its privileges (control/sandbox). A program
+// derives from it and owns its workers.
 // Thread: the main thread.
 #pragma once
 
@@ -82,11 +83,11 @@ class Daemon {
   // the first, of those that have no address, or a stop was requested.
   base::Status resolve_missing(const Lookups& lookups, Uplinks::Endpoints& at,
                                const std::function<bool(std::size_t)>& is_reached);
-  // Whether the program gives up privileges.
   // Once start() has begun. From any thread.
   void run_on_control_thread(std::function<void()> function) {
     control_->post(std::move(function));
   }
+  // Whether the program gives up privileges.
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
 
   const Process& process() const { return process_; }

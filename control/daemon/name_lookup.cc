@@ -53,7 +53,7 @@ base::Result<std::unique_ptr<NameLookup>> NameLookup::open(const Endpoint& endpo
 base::Result<std::unique_ptr<NameLookup>> NameLookup::open_announced(
     const fabric::session::PublicKey& key, const std::string& not_on, bool is_restricted) {
   auto begun = SideProcess::begin(
-      "splitnic-mdns", SideProcess::only_reads_files(is_restricted),
+      "splitnic-mdns", SideProcess::reads_no_files(is_restricted),
       [not_on](SideProcess::Channel channel) { find_units(channel, not_on, kAddressesMax); });
   if (!begun) return begun.error();
   const std::string text = "any I/O unit with the key " + fabric::session::base64_of(key.bytes);

@@ -106,6 +106,11 @@ std::optional<sandbox::Needs> SideProcess::only_reads_files(bool is_restricted) 
   return needs;
 }
 
+std::optional<sandbox::Needs> SideProcess::reads_no_files(bool is_restricted) {
+  if (!is_restricted) return std::nullopt;
+  return sandbox::Needs();
+}
+
 base::Result<std::unique_ptr<SideProcess>> SideProcess::begin(
     const std::string& name, const std::optional<sandbox::Needs>& kept,
     std::function<void(Channel)> body) {

@@ -54,6 +54,9 @@ class SideProcess {
   // Of a process that looks up names: it reads files wherever the C library needs it. Nothing: the
   // program has no sandbox.
   static std::optional<sandbox::Needs> only_reads_files(bool is_restricted);
+  // Of one that needs no file once it has begun, and parses what strangers send: so it cannot read
+  // the keys of the program, which has the same user.
+  static std::optional<sandbox::Needs> reads_no_files(bool is_restricted);
 
   // Passes one packet, or returns false: the process is gone, or has not read those before.
   bool send(const std::string& packet);

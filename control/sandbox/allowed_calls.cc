@@ -3,6 +3,7 @@
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -20,10 +21,12 @@ void add(std::vector<AllowedCall>& to, std::initializer_list<long> numbers) {
   for (const long number : numbers) to.push_back({number});
 }
 
+// Of IP only UDP. Netlink: 0 is routes, links and addresses.
 AllowedCall socket_call() {
   return {SYS_socket,
           {{0, kWhole, {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK}},
-           {1, kSocketType, {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET}}}};
+           {1, kSocketType, {SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET}},
+           {2, kWhole, {0, IPPROTO_UDP}}}};
 }
 
 // TAP: carrier, offloads, queues, where it is, and the end. Interfaces: speed and index, and flags,

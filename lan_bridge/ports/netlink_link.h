@@ -36,6 +36,9 @@ class NetlinkLink {
   // Returns the interface of this name in the network namespace of the caller, or nullopt if there
   // is none.
   static base::Result<std::optional<LinkInfo>> find(const std::string& name);
+  // Returns the indices of this interface and of those that stand on it in the network namespace of
+  // the caller: its bridge, bond or VRF, its VLANs, and what stands on them (netlink_stack.cc).
+  static base::Result<std::vector<unsigned>> stack_of(unsigned index);
   // Follows the interface `name`, or returns an error if there is none.
   static base::Result<std::unique_ptr<NetlinkLink>> open(const std::string& name);
   // Waits for the interface `name`, as if it was deleted.

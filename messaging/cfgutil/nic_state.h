@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Coalescing {
 
 struct NicState {
   using Mac = std::array<std::uint8_t, 6>;
+  static constexpr std::size_t kFilterEntriesMax = 256;  // of each list, at both ends
 
   Mac mac{};  // zero: none
   bool promiscuous = false;

@@ -6,14 +6,13 @@
 namespace splitnic::messaging {
 namespace {
 
-constexpr std::uint8_t kLevelMax = 15;
-
 bool read(std::string_view field, std::span<std::uint8_t> to) {
   if (field.empty()) return true;
   if (field.size() != to.size()) return false;
   std::ranges::transform(field, to.begin(), [](char c) { return static_cast<std::uint8_t>(c); });
-  return std::ranges::all_of(
-      to, [](std::uint8_t level) { return level <= kLevelMax || level == QosMap::kNone; });
+  return std::ranges::all_of(to, [](std::uint8_t level) {
+    return level <= QosMap::kServiceLevelMax || level == QosMap::kNone;
+  });
 }
 
 std::string field_of(std::span<const std::uint8_t> levels) {

@@ -19,6 +19,8 @@ struct QosMap {
   static constexpr std::size_t kPriorities = 8;
   static constexpr std::size_t kCodePoints = 64;
   static constexpr std::size_t kLevelsMax = 3;  // different ones in a map
+  // fabric::kSlMax, which this folder does not see (host_module/nic_run.cc compares them).
+  static constexpr std::uint8_t kServiceLevelMax = 15;
 
   std::array<std::uint8_t, kPriorities> priorities = filled<kPriorities>();
   std::array<std::uint8_t, kCodePoints> code_points = filled<kCodePoints>();

@@ -1,6 +1,7 @@
 // The functions that are fuzzed: each takes any bytes and must return, whatever they are. A finding
 // is a CHECK that fails, a sanitizer's report, or no end. Called by the libFuzzer programs (preset
-// asan) and, over tests/fuzz/corpus, by fuzz_corpus_test in every preset.
+// asan) and, over tests/fuzz/corpus, by fuzz_corpus_test in each preset with unit tests: all but
+// release.
 #pragma once
 
 #include <string_view>

@@ -57,6 +57,70 @@ TEST(EventLogTest, who_is_slow_loses_the_oldest_and_learns_how_many) {
   EXPECT_EQ(log.since(0, 100).lost, 8U);  // 0 counts as a number, too
 }
 
+Event event_of(std::uint32_t place, const std::string& text) {
+  Event one = event(text);
+  one.cause = {"peers.cc", place};
+  return one;
+}
+
+// 16 are kept, of which two are the share of a cause.
+TEST(EventLogTest, H_4_a_flood_from_two_places_hides_no_other_event) {
+  EventLog log(16);
+  for (const char* text : {"attached", "refused", "blocked"}) {
+    log.add(event_of(static_cast<std::uint32_t>(log.next()), text));
+  }
+  for (int i = 0; i < 1000; ++i) {
+    log.add(event_of(100, "down " + std::to_string(i)));
+    log.add(event_of(101, "up " + std::to_string(i)));
+  }
+  log.add(event_of(102, "stopping"));
+  const auto all = log.since(1, 100);
+  EXPECT_EQ(texts(all), (std::vector<std::string>{"attached", "refused", "blocked", "down 994",
+                                                  "up 994", "down 995", "up 995", "down 996",
+                                                  "up 996", "down 997", "up 997", "down 998",
+                                                  "up 998", "down 999", "up 999", "stopping"}));
+  EXPECT_EQ(all.lost, 2004U - 16U);
+  EXPECT_EQ(all.next, 2005U);
+}
+
+// Nobody has more than the share: the oldest event of all goes.
+TEST(EventLogTest, events_of_many_places_are_overwritten_in_their_order) {
+  EventLog log(16);
+  for (std::uint32_t i = 1; i <= 30; ++i) log.add(event_of(i % 10, std::to_string(i)));
+  const auto all = log.since(1, 100);
+  EXPECT_EQ(all.events.front()->text, "15");
+  EXPECT_EQ(all.lost, 14U);
+}
+
+// Whoever reads in parts learns of each gap once, and of no event twice.
+TEST(EventLogTest, H_4_what_a_flood_has_lost_is_counted_where_it_was) {
+  EventLog log(16);
+  log.add(event_of(1, "attached"));
+  for (int i = 0; i < 50; ++i) log.add(event_of(100, "flood"));
+  const auto first = log.since(1, 1);
+  EXPECT_EQ(texts(first), std::vector<std::string>{"attached"});
+  EXPECT_EQ(first.lost, 35U);
+  EXPECT_EQ(first.next, 37U);
+  EXPECT_EQ(log.since(20, 0).lost, 17U);
+  const auto second = log.since(first.next, 100);
+  EXPECT_EQ(second.events.size(), 15U);
+  EXPECT_EQ(second.lost, 0U);
+  EXPECT_EQ(second.next, 52U);
+}
+
+TEST(EventLogTest, H_4_the_newest_are_counted_without_those_that_are_gone) {
+  EventLog log(16);
+  EXPECT_EQ(log.newest(5), 1U) << "there is none: the next one";
+  log.add(event_of(1, "attached"));
+  EXPECT_EQ(log.newest(5), 1U);
+  for (int i = 0; i < 50; ++i) log.add(event_of(100, "flood"));
+  EXPECT_EQ(log.newest(0), log.next());
+  EXPECT_EQ(log.newest(1), 51U);
+  EXPECT_EQ(log.newest(15), 37U);
+  EXPECT_EQ(log.newest(16), 1U);
+  EXPECT_EQ(log.newest(1000), 1U);
+}
+
 TEST(EventLogTest, a_text_is_cut) {
   EventLog log;
   log.add(event(std::string(5000, 'x')));

@@ -62,6 +62,12 @@ TEST_F(LimitTest, H_4_all_causes_together_have_a_limit) {
   EXPECT_EQ(pass({"many", 1}, 1), 1);
 }
 
+TEST_F(LimitTest, H_4_events_have_limits_that_are_larger) {
+  limit = LogLimit(256, 300);
+  EXPECT_EQ(pass(kFlood, 1000), 256);
+  EXPECT_EQ(pass({"other", 1}, 1000), 44);
+}
+
 TEST_F(LimitTest, what_was_left_out_is_reported_once_and_with_the_line_of_any_cause) {
   pass(kFlood, 11);
   now += 1h;

@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+
+#include "base/event_log.h"
 
 namespace splitnic::base {
 namespace log_test {
@@ -77,6 +81,34 @@ TEST_F(LogTest, a_stream_that_is_not_the_journals_gets_time_and_level) {
 TEST_F(LogTest, H_4_a_flood_from_one_place_is_ten_lines_and_hides_no_other) {
   EXPECT_EXIT(flood_the_journal(), ::testing::ExitedWithCode(0),
               "^(<4>flood\n){10}<6>another\n<4>and 990 more like: flood\n<6>later\n$");
+}
+
+// As of a peer whose link goes down and up all the time. A second of it is more than is kept.
+[[noreturn]] void flood_the_events() {
+  set_log_level("error");
+  log_warn({EventKind::kRefused, "hA"}, "refused");
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50'000; ++i) {
+    log_info({EventKind::kLinkDown, "hB"}, "down");
+    log_info({EventKind::kLinkUp, "hB"}, "up");
+  }
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() -
+                                                               began + std::chrono::seconds(1));
+  const auto added = static_cast<std::int64_t>(events().next()) - 2;
+  ::usleep(1'100'000);
+  log_info("later");
+  std::string kept;
+  for (const auto& event : events().since(1, kEventsKept).events) kept += event->text + "\n";
+  const auto has = [&](const char* text) { return kept.find(text) != std::string::npos; };
+  const bool is_limited = added <= 2 * kEventsPerCause * seconds.count();
+  std::exit(is_limited && kept.starts_with("refused\n") && has("more like: down\n") &&
+                    has("more like: up\n") && kept.ends_with("\nlater\n")
+                ? 0
+                : 1);
+}
+
+TEST_F(LogTest, H_4_a_flood_of_events_takes_little_and_hides_no_other) {
+  EXPECT_EXIT(flood_the_events(), ::testing::ExitedWithCode(0), "");
 }
 
 // Leaves stderr as a stream whose reader never reads, and with no room in it.

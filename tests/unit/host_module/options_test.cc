@@ -257,7 +257,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
       {"--tap", {"a/b", "averylonginterface", "file:x", "new\nline"}},
       {"--fabric-dev", {"a b", "nic0"}},
-      {"--nic", {"-1", "256", "x"}},
+      {"--nic", {"-1", "128", "x"}},
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
       {"--queues", {"0", "9", "x", "-1", "Auto", ""}},
       {"--cpus", {"x", ",", "0,", "1-0", "1024", "-1", "0-1-2"}},

@@ -1,4 +1,6 @@
 // SET_QUEUES, SET_COALESCE, SET_QOS and LIST_NICS at the I/O unit. [S001-49]
+#include "control/daemon/common_options.h"
+#include "messaging/cfgutil/list_nics.h"
 #include "tests/unit/iou_module/rights_fixture.h"
 
 namespace splitnic::iou::harness::delivery_test {
@@ -130,6 +132,25 @@ TEST_F(DeliveryTest, P_CFG_33_a_host_sees_the_nics_that_it_may_use) {
   EXPECT_EQ(reply.nics(1).mtu(), unit.lan(2).state().mtu);
   ASSERT_TRUE(reply.ParseFromString(unit.ask(all, CfgCode::kListNics).data));
   EXPECT_EQ(reply.nics_size(), 3);
+}
+
+TEST_F(DeliveryTest, P_CFG_33_the_largest_unit_lists_all_of_its_nics) {
+  UnitHarness unit({.nics = control::kNicsMax});
+  for (std::size_t nic = 0; nic < control::kNicsMax; ++nic) {
+    unit.lan(nic).mutable_state().speed_mbps = 400'000;
+  }
+  TestHost& one = unit.add_host({.nic = control::kNicsMax - 1});
+  ASSERT_TRUE(unit.connect(one));
+  const CfgReply got = unit.ask(one, CfgCode::kListNics);
+  ASSERT_EQ(got.status, CfgStatus::kOk);
+  EXPECT_LE(got.data.size(), messaging::list_nics_bytes_max(control::kNicsMax));
+  cfg::ListNicsReply reply;
+  ASSERT_TRUE(reply.ParseFromString(got.data));
+  ASSERT_EQ(reply.nics_size(), static_cast<int>(control::kNicsMax));
+  const cfg::ListedNic& last = *reply.nics().rbegin();
+  EXPECT_EQ(last.number(), control::kNicsMax - 1);
+  EXPECT_EQ(last.link().speed_mbps(), 400'000U);
+  EXPECT_TRUE(last.in_use());
 }
 
 }  // namespace

@@ -105,6 +105,22 @@ TEST(FloodTest, M_6_a_host_gets_in_while_eight_others_ask_all_the_time) {
   EXPECT_TRUE(host.up());
 }
 
+// To look at one costs more than to send it.
+TEST(FloodTest, H_4_M_6_requests_that_are_refused_for_another_reason_have_a_rate) {
+  UnitHarness harness;
+  TestHost& flooder = harness.add_host();
+  ASSERT_TRUE(harness.run_until([&] { return flooder.link_up(); }));
+  auto capabilities = good_capabilities();
+  capabilities.set_nic(77);
+  ask_often(harness, flooder, capabilities.SerializeAsString(), 500);
+  harness.run(10ms);
+  EXPECT_GE(harness.count("iou.hosts.refused_nic"), Iou::kRequestBurst);
+  EXPECT_LE(harness.count("iou.hosts.refused_nic"), Iou::kRequestBurst + 2);
+  EXPECT_GE(harness.count("iou.hosts.refused_often"), 500U - Iou::kRequestBurst - 2);
+  TestHost& host = harness.add_host();
+  EXPECT_TRUE(harness.attach(host, mac_number(1))) << "another host has a limit for itself";
+}
+
 TEST(FloodTest, a_host_that_was_rejected_for_it_is_admitted_when_it_asks_later) {
   UnitHarness harness;
   TestHost& host = harness.add_host();

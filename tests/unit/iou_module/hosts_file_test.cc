@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabric_emul/session/keys.h"
+#include "fabric_emul/wire/network_address.h"
 #include "iou_module/host_rights_text.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_folder.h"
@@ -151,8 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
     AllFields, BadValueTest,
     ::testing::Values(
         BadValue{"nic", "[2]", 2, "there is no NIC 2: the I/O unit has 2, numbered from 0"},
-        BadValue{"nic", "[0, 256]", 5, "256 is not the number of a NIC from 0 to 255"},
-        BadValue{"nic", "[-1]", 2, "-1 is not the number of a NIC from 0 to 255"},
+        BadValue{"nic", "[0, 128]", 5, "128 is not the number of a NIC from 0 to 127"},
+        BadValue{"nic", "[-1]", 2, "-1 is not the number of a NIC from 0 to 127"},
         BadValue{"nic", "[1, 1]", 5, "1 is given twice"},
         BadValue{"nic", "0", 1, "0 is not a list"},
         BadValue{"nic", "[]", 1, "the list is empty: leave the field out"},
@@ -244,7 +245,9 @@ TEST(HostsFileTest, S_56_a_host_behind_a_keyed_switch_is_known_by_its_lid) {
   };
   EXPECT_EQ(error("[hosts.a]\nlid = 11\n[hosts.b]\nlid = 11\n"),
             "line 4, column 7: [hosts.b] lid: [hosts.a] in line 1 has the same");
-  EXPECT_THAT(error("[hosts.a]\nlid = 49152\n"), HasSubstr("49152 is not a LID"));
+  const std::string last = std::to_string(fabric::kPortLidMax);
+  EXPECT_TRUE(parse_hosts_file("[hosts.a]\nlid = " + last + "\n", behind).has_value());
+  EXPECT_THAT(error("[hosts.a]\nlid = 49152\n"), HasSubstr("49152 is not a LID from 1 to " + last));
   EXPECT_THAT(error("[hosts.a]\nlid = 11\nuid = 1\n"), HasSubstr("more than one of"));
   EXPECT_THAT(error_of("[hosts.a]\nlid = 11\n"),
               HasSubstr("line 2, column 7: [hosts.a] lid: the I/O unit is attached to no switch"));

@@ -321,6 +321,19 @@ TEST(IouOptionsTest, help_and_version) {
   EXPECT_THAT(version.text, ::testing::MatchesRegex("splitnic-iou [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(IouOptionsTest, a_unit_has_as_many_nics_as_one_reply_lists) {
+  std::vector<std::string> words{"--listen", "shm://x"};
+  const auto add_nic = [&](std::uint32_t number) {
+    words.insert(words.end(), {"--lan", "packet:eth" + std::to_string(number)});
+  };
+  for (std::uint32_t number = 0; number < control::kNicsMax; ++number) add_nic(number);
+  const auto outcome = parse_all(words);
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->lan.size(), control::kNicsMax);
+  add_nic(control::kNicsMax);
+  expect_refused(parse_all(words), 2, "--lan: more than 128 NICs");
+}
+
 TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
   expect_refused(parse_all({}), 2, "--lan");
   expect_refused(parse_all({"--insecure-lab", "--lan", "eth1", "--lan", "packet:eth1"}), 2,

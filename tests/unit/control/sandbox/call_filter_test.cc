@@ -131,6 +131,9 @@ TEST(AllowedCallsTest, M_9_S_61_what_breaks_out_of_a_process_is_refused) {
       return run(filter, call(number, arguments));
     };
     EXPECT_EQ(verdict(SYS_socket, {AF_INET, SOCK_DGRAM | SOCK_CLOEXEC}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(verdict(SYS_socket, {AF_INET6, SOCK_DGRAM, IPPROTO_UDP}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(verdict(SYS_socket, {AF_INET, SOCK_DGRAM, IPPROTO_ICMP}), SECCOMP_RET_TRAP);
+    EXPECT_EQ(verdict(SYS_socket, {AF_NETLINK, SOCK_RAW, NETLINK_AUDIT}), SECCOMP_RET_TRAP);
     EXPECT_EQ(verdict(SYS_socket, {AF_PACKET, SOCK_RAW}), SECCOMP_RET_TRAP);
     EXPECT_EQ(verdict(SYS_socket, {AF_INET, SOCK_STREAM}), SECCOMP_RET_TRAP) << "no TCP";
     EXPECT_EQ(verdict(SYS_bind, {3, 0, sizeof(sockaddr_nl)}), SECCOMP_RET_ALLOW);
