@@ -71,7 +71,7 @@ class LogLimit {
     state.left_out = 0;
   }
 
-  const int per_cause_, in_all_;
+  int per_cause_, in_all_;
   std::map<LogCause, State> causes_;  // as many as places that log
   Time second_{};                     // in which the last line came
   int lines_ = 0;                     // in this second

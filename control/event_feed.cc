@@ -1,19 +1,15 @@
 #include "control/event_feed.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "control/event_stream.h"
 
 namespace splitnic::control {
 
-// Events that are not kept any more are in the past, and no loss.
+// Events that are not kept any more are in the past, and no loss but between those that are.
 EventFeed::EventFeed(base::EventLog& log, std::shared_ptr<Mailbox> mailbox, std::uint64_t past,
                      Send send)
-    : log_(log), mailbox_(std::move(mailbox)), send_(std::move(send)), next_(log.next()) {
-  next_ -= std::min(past, next_ - 1);
-  next_ += log_.since(next_, 0).lost;
-}
+    : log_(log), mailbox_(std::move(mailbox)), send_(std::move(send)), next_(log.newest(past)) {}
 
 EventFeed::~EventFeed() { log_.forget(waiting_); }
 

@@ -1,6 +1,5 @@
 #include "control/state_json.h"
 
-#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -37,9 +36,8 @@ std::string texts_of_drops(const Snapshot& snapshot) {
 }
 
 std::string newest(const base::EventLog& events) {
-  const std::uint64_t next = events.next();
   boost::json::array out;
-  for (const auto& event : events.since(next - std::min(next, kEventsShown), kEventsShown).events) {
+  for (const auto& event : events.since(events.newest(kEventsShown), kEventsShown).events) {
     out.push_back(event_json(*event, EventTime::kMilliseconds));
   }
   return boost::json::serialize(out);

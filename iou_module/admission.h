@@ -72,6 +72,7 @@ class Admission final : public AdmissionRule, public RightsSource {
   HostId id_of(const fabric::Link& link) const override;
   HostRights rights_of(const fabric::Link& link) const override;
   bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const override;
+  bool names(const std::string& name) const override { return known_->names(name); }
 
  private:
   static constexpr std::size_t kKeysPerIteration = 8;

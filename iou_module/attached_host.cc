@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "iou_module/host_label.h"
+
 namespace splitnic::iou {
 namespace {
 
@@ -55,6 +57,10 @@ fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::M
 void AttachedHost::set_rights(HostRights rights) {
   allowance_.set_rights(std::move(rights));
   is_changed_ = true;
+}
+
+void AttachedHost::set_states_name_of_another(bool is_of_another) {
+  name_with_node_ = is_of_another ? name_with_node(stated_name(), identity_.node) : "";
 }
 
 void AttachedHost::begin_close() {

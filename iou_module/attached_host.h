@@ -72,9 +72,17 @@ class AttachedHost final : private messaging::PairOwner {
 
   // -- who it is, and what it may do --
   const HostIdentity& identity() const { return identity_; }
+  // The one of the hosts file, else the one that it states, with its EUI-64 behind it if that is
+  // the name of another host of the hosts file. [L-7]
   const std::string& name() const {
-    return rights().name.empty() ? connection_.first().peer_name() : rights().name;
+    if (!rights().name.empty()) return rights().name;
+    return states_name_of_another() ? name_with_node_ : stated_name();
   }
+  // Known from accept() on.
+  const std::string& stated_name() const { return connection_.first().peer_name(); }
+  // The hosts file gives the stated name to another host, or does not any more.
+  void set_states_name_of_another(bool is_of_another);
+  bool states_name_of_another() const { return !name_with_node_.empty(); }
   fabric::Link& link() { return link_; }
   const fabric::Link& link() const { return link_; }
   messaging::Connection& connection() { return connection_; }
@@ -206,6 +214,7 @@ class AttachedHost final : private messaging::PairOwner {
   const bool asks_any_nic_;
   const base::Time attached_at_;
   const HostIdentity identity_;
+  std::string name_with_node_;  // "": the stated name is of no other host
   HostAllowance allowance_;
   HostLife life_;
   bool is_changed_ = true;

@@ -206,14 +206,12 @@ void IouDaemon::limit_hosts(control::ConfigReload<IouOptions>::Read& read) const
 }
 
 void IouDaemon::start_reloads() {
-  std::vector<HostsReload::Post> queues;
+  std::vector<HostsReload::Queue> queues;
   for (const auto& worker : workers_) {
-    queues.emplace_back([at = worker.get()](HostsReload::Known known, std::function<void()> done) {
-      return at->commands().post([at, known = std::move(known), done = std::move(done)] {
-        at->replace_known_hosts(known);
-        done();
-      });
-    });
+    IouWorker* const at = worker.get();
+    queues.push_back(
+        {[at](std::function<void()> command) { return at->commands().post(std::move(command)); },
+         [at](HostsReload::Known known) { at->replace_known_hosts(std::move(known)); }});
   }
   hosts_.start(std::move(queues));
 }

@@ -1,7 +1,5 @@
 #include "iou_module/host_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace splitnic::iou {
@@ -102,14 +100,6 @@ AttachedHost* HostTable::find_node(const HostId& node) const {
   return found;
 }
 
-std::string HostTable::label_of(const AttachedHost& host) const {
-  const auto is_namesake = [&](const auto& other) {
-    return other.get() != &host && !other->has_ended() && other->name() == host.name();
-  };
-  if (host.name().empty() || std::ranges::none_of(hosts_, is_namesake)) return host.name();
-  return fmt::format("{}#{:016x}", host.name(), host.identity().node.eui64.value);
-}
-
 void HostTable::abandon(base::Time now) {
   for (const auto& host : hosts_) host->connection().close(now);
   hosts_.clear();
@@ -207,19 +197,6 @@ void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
   sums.visit(visitor);
   of_pairs.visit(visitor);
   neighbours_.counters().visit(visitor);
-}
-
-void HostTable::visit_host(const AttachedHost& host, const base::CounterVisitor& visitor) const {
-  std::string name = label_of(host);
-  if (name.empty()) return;
-  name = "host." + name + ".";
-  const auto of_host = [&, length = name.size()](std::string_view counter, std::uint64_t value) {
-    name.resize(length);
-    name.append(counter);
-    visitor(name, value);
-  };
-  host.stats().counters.visit(of_host);
-  host.stats().rmon.counters().visit(of_host);
 }
 
 }  // namespace splitnic::iou

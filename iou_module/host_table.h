@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "iou_module/attached_host.h"
@@ -93,13 +92,8 @@ class HostTable {
   // The rights of a host changed, or it is new: the addresses that they list are not the LAN's.
   void respect_rights(const AttachedHost& host);
 
-  // Returns the name of a host in counters and in `show`: the one of its CONNECT_REQ, and behind it
-  // the EUI-64 while another host of the NIC uses the same name. [L-7]
-  std::string label_of(const AttachedHost& host) const;
   // Of all hosts and their connections together, the removed ones included.
   void visit_sums(const base::CounterVisitor& visitor) const;
-  // Of one host alone, under its label.
-  void visit_host(const AttachedHost& host, const base::CounterVisitor& visitor) const;
 
  private:
   void learn_source(const lan::MacAddress& source, base::Bytes frame);

@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/event.h"
@@ -24,15 +23,16 @@ HostRights rights_with_grants(IouOptions options, const IouOptions& read) {
 }  // namespace
 
 HostsReload::HostsReload(const IouOptions& options)
-    : options_(options),
-      allowed_(options.common.keys.peers),
-      rights_(command_line_rights(options)),
-      addresses_(options.allow),
-      hosts_max_(options.max_hosts) {}
+    : options_(options), settings_(settings_of(options)) {}
+
+HostsReload::Settings HostsReload::settings_of(const IouOptions& options) const {
+  return {options.common.keys.peers, rights_with_grants(options_, options), options.allow,
+          options.max_hosts};
+}
 
 base::Result<HostsReload::Known> HostsReload::load() {
   if (options_.hosts_path.empty()) {
-    known_ = read().value();
+    known_ = read(settings_).value();
     return Known();
   }
   unit_.nics = options_.lan.size();
@@ -42,23 +42,24 @@ base::Result<HostsReload::Known> HostsReload::load() {
     if (!own) return own.error().within("--key-file");
     unit_.public_key = fabric::session::public_key_of(*own);
   }
-  auto known = read();
+  auto known = read(settings_);
   if (!known) return known.error();
   known_ = *std::move(known);
   return known_;
 }
 
-base::Result<HostsReload::Known> HostsReload::read() const {
+base::Result<HostsReload::Known> HostsReload::read(const Settings& settings) const {
   std::optional<HostsFile> file;
   if (!options_.hosts_path.empty()) {
     auto read = read_hosts_file(options_.hosts_path, unit_);
     if (!read) return read.error();
     file = *std::move(read);
   }
-  return Known(std::make_shared<KnownHosts>(file, allowed_, rights_, addresses_, hosts_max_));
+  return Known(std::make_shared<KnownHosts>(file, settings.allowed, settings.rights,
+                                            settings.addresses, settings.hosts_max));
 }
 
-void HostsReload::start(std::vector<Post> queues) {
+void HostsReload::start(std::vector<Queue> queues) {
   queues_ = std::move(queues);
   is_serving_.store(true, std::memory_order_release);
 }
@@ -92,28 +93,21 @@ bool HostsReload::reload(const control::ReplyFunction& reply, const Config& conf
   if (!is_serving_.load(std::memory_order_acquire)) {
     return refuse(reply, Status::kFailed, "the program is starting: try again");
   }
-  const auto before = std::tuple(allowed_, rights_, addresses_, hosts_max_);
-  if (config.options != nullptr) {
-    allowed_ = config.options->common.keys.peers;
-    rights_ = rights_with_grants(options_, *config.options);
-    addresses_ = config.options->allow;
-    hosts_max_ = config.options->max_hosts;
-  }
-  auto known = read();
+  Settings settings = config.options == nullptr ? settings_ : settings_of(*config.options);
+  auto known = read(settings);
   if (!known) {
-    std::tie(allowed_, rights_, addresses_, hosts_max_) = before;
     return refuse(reply, Status::kFailed, known.error().text() + "; nothing has changed");
   }
   const std::string text = text_of_change(**known, config);
-  const auto left = std::make_shared<std::atomic<std::size_t>>(queues_.size());
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    const auto done = [left, reply, text] {
-      if (left->fetch_sub(1) == 1) reply({Status::kOk, text + "\n"});
-    };
-    if (queues_[i](*known, done)) continue;
+  const auto handover = std::make_shared<HostsHandover>(queues_, *known, [reply, text] {
+    reply({Status::kOk, text + "\n"});
+  });
+  if (const auto busy = handover->begin()) {
     return refuse(reply, Status::kFailed,
-                  "queue " + std::to_string(i) + " is busy or stopping: reload once more");
+                  "queue " + std::to_string(*busy) +
+                      " is busy or stopping; nothing has changed: reload once more");
   }
+  settings_ = std::move(settings);
   known_ = *std::move(known);
   base::log_info({base::EventKind::kReloaded},
                  options_.hosts_path.empty()

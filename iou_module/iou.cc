@@ -8,6 +8,7 @@
 #include "base/memory_reserve.h"
 #include "control/daemon/link_ends.h"
 #include "control/values.h"
+#include "iou_module/host_label.h"
 
 namespace splitnic::iou {
 namespace {
@@ -304,6 +305,8 @@ std::vector<AttachedHost*> Iou::hosts() const {
   }
   return all;
 }
+
+std::string Iou::label_of(const AttachedHost& host) const { return iou::label_of(host, hosts()); }
 
 std::size_t Iou::hosts_up() const {
   return static_cast<std::size_t>(std::ranges::count_if(hosts(), [](const AttachedHost* host) {

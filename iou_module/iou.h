@@ -197,6 +197,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
                      const lan::PortState& now) override;
   void on_host_change(const AttachedHost& host, const NicSettings& before) override;
   std::vector<ListedNic> nics_for(const AttachedHost& host) override;
+  std::string label_of(const AttachedHost& host) const override;
 
   IouConfig config_;
   const SameRights same_rights_;

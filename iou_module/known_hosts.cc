@@ -36,6 +36,7 @@ KnownHosts::KnownHosts(const std::optional<HostsFile>& file,
 void KnownHosts::add(const Credential& who, const HostRights& rights) {
   by_credential_.emplace(who, all_.size());
   for (const lan::MacAddress& mac : rights.macs) by_mac_.emplace(mac, all_.size());
+  if (!rights.name.empty()) names_.insert(rights.name);
   all_.push_back({who, rights, rights_text(rights)});
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ class KnownHosts {
   const KnownHost* find(const Credential& who) const;
   // The host whose rights list this address; null: none.
   const KnownHost* owner_of(const lan::MacAddress& mac) const;
+  // Returns true if the file gives this name to a host.
+  bool names(const std::string& name) const { return names_.contains(name); }
   // Users that may attach over shm; nothing: the default ones.
   std::optional<std::vector<std::uint32_t>> users() const;
 
@@ -61,6 +64,7 @@ class KnownHosts {
   std::vector<KnownHost> all_;
   std::map<Credential, std::size_t> by_credential_;
   std::map<lan::MacAddress, std::size_t> by_mac_;
+  std::set<std::string> names_;
 };
 
 // The entries point into the lists.

@@ -56,6 +56,7 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
 // Gives it the settings that it had before, as far as they are permitted. An address that another
 // host has taken meanwhile is not restored, and the host finds another digest than it expects.
 void LanNic::set_up(AttachedHost& host, base::Time now) {
+  compare_name(host);
   host.nic().mtu = state_.mtu;
   if (auto kept = parked_.take(host.identity(), now)) {
     host.nic() = *std::move(kept);
@@ -65,6 +66,12 @@ void LanNic::set_up(AttachedHost& host, base::Time now) {
   ownership_.set_due();
 }
 
+// With those of the hosts file: whoever is not in it does not appear as one of them. [L-7]
+void LanNic::compare_name(AttachedHost& host) const {
+  host.set_states_name_of_another(host.rights().name.empty() &&
+                                  config_.rights->names(host.stated_name()));
+}
+
 void LanNic::update_rights(base::Time now) {
   hosts_.set_time(now);
   for (const auto& host : hosts_) {
@@ -72,6 +79,7 @@ void LanNic::update_rights(base::Time now) {
     HostRights rights = config_.rights->rights_of(host->link());
     const bool is_new = rights != host->rights();
     if (is_new) host->set_rights(std::move(rights));
+    compare_name(*host);
     if (nic_service_.enforce(*host, is_new)) end(*host, now);
   }
   ownership_.set_due();
@@ -191,6 +199,20 @@ void LanNic::close_all(base::Time now) {
   hosts_.remove_ended(now);
   share_output();
   ownership_.end();
+}
+
+void LanNic::visit_host_counters(const AttachedHost& host,
+                                 const base::CounterVisitor& visitor) const {
+  std::string name = label_of(host);
+  if (name.empty()) return;
+  name = "host." + name + ".";
+  const auto of_host = [&, length = name.size()](std::string_view counter, std::uint64_t value) {
+    name.resize(length);
+    name.append(counter);
+    visitor(name, value);
+  };
+  host.stats().counters.visit(of_host);
+  host.stats().rmon.counters().visit(of_host);
 }
 
 void LanNic::visit_counters(const base::CounterVisitor& visitor) const {

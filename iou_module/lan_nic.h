@@ -46,6 +46,8 @@ class LanNicOwner {
   virtual void on_host_change(const AttachedHost& host, const NicSettings& before) = 0;
   // Returns the NICs that the host may use.
   virtual std::vector<ListedNic> nics_for(const AttachedHost& host) = 0;
+  // As label_of() of host_label.h, among the hosts of all NICs.
+  virtual std::string label_of(const AttachedHost& host) const = 0;
 };
 
 class LanNic final : public HostOwner {
@@ -103,14 +105,12 @@ class LanNic final : public HostOwner {
   }
   const HostTable::Hosts& hosts() const { return hosts_.all(); }
   AttachedHost* find(fabric::ConnectionId id) const { return hosts_.find(id); }
-  std::string label_of(const AttachedHost& host) const { return hosts_.label_of(host); }
+  std::string label_of(const AttachedHost& host) const { return owner_.label_of(host); }
   // Names of the LAN begin with "lan." for NIC 0 and with "lanK." for NIC K. Without those of
   // single hosts.
   void visit_counters(const base::CounterVisitor& visitor) const;
-  // Those of one host of this NIC.
-  void visit_host_counters(const AttachedHost& host, const base::CounterVisitor& visitor) const {
-    hosts_.visit_host(host, visitor);
-  }
+  // Those of one host of this NIC, under its label.
+  void visit_host_counters(const AttachedHost& host, const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of the LAN's frames so far, in both directions.
   std::uint64_t bytes_processed() const {
     return counters_[LanCounter::kTxBytes] + counters_[LanCounter::kRxBytes] +
@@ -126,6 +126,7 @@ class LanNic final : public HostOwner {
 
  private:
   void set_up(AttachedHost& host, base::Time now);
+  void compare_name(AttachedHost& host) const;
   void share_output();
 
   const LanNicConfig config_;

@@ -2,6 +2,7 @@
 // the address of the peer. Without a hosts file all have the same. Thread: the data thread.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "fabric_emul/verbs/adapter.h"
@@ -20,6 +21,8 @@ class RightsSource {
   // Returns true if the rights of a host other than the one at this link list the address, whether
   // that host is attached or not.
   virtual bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const = 0;
+  // Returns true if the rights of a host have the name, whether that host is attached or not.
+  virtual bool names(const std::string&) const { return false; }
 };
 
 class SameRights final : public RightsSource {

@@ -270,6 +270,33 @@ TEST_F(AdminTest, L_7_two_hosts_of_one_name_have_their_nodes_behind_it) {
   expect_part(ask(control::Command::kShow, true), R"("name":"host1#0000000000001003")");
 }
 
+TEST_F(AdminTest, L_7_two_hosts_of_one_name_on_two_nics_share_no_counter) {
+  second.name = first.name;
+  ASSERT_TRUE(attach());
+  harness.lan(1).queue(frame_of(mac_number(2), kPeer));
+  harness.run(5ms);
+  const std::string stats = ask(control::Command::kStats, true);
+  expect_part(stats, R"("host.host1#0000000000001001.iou.to_host.frames":0)");
+  expect_part(stats, R"("host.host1#0000000000001002.iou.to_host.frames":1)");
+  EXPECT_EQ(stats.find(R"("host.host1.)"), std::string::npos);
+  const std::string show = ask(control::Command::kShow, true);
+  expect_part(show, R"("name":"host1#0000000000001001")");
+  expect_part(show, R"("name":"host1#0000000000001002")");
+  second.end();
+  harness.run(5ms);
+  expect_part(ask(control::Command::kStats, true), R"("host.host1.iou.to_host.frames":0)");
+}
+
+TEST_F(AdminTest, L_7_two_users_who_state_one_name_and_one_eui64_share_no_counter) {
+  second.name = first.name;
+  second.eui64 = first.eui64;
+  second.start();
+  ASSERT_TRUE(attach());
+  const std::string stats = ask(control::Command::kStats, true);
+  expect_part(stats, R"("host.host1#0000000000001001#uid1001.iou.to_host.frames":0)");
+  expect_part(stats, R"("host.host1#0000000000001001#uid1002.iou.to_host.frames":0)");
+}
+
 TEST_F(AdminTest, L_7_a_host_does_not_take_another_name_with_init_nic) {
   ASSERT_TRUE(attach());
   cfg::InitNicRequest init;

@@ -166,6 +166,26 @@ TEST_F(AdmissionTest, an_entry_is_one_host_at_a_time) {
   EXPECT_TRUE(harness.connect(namesake));
 }
 
+// As a host that only --allow-key knows: this unit admits whoever comes.
+TEST_F(AdmissionTest, L_7_a_host_that_is_not_in_the_file_is_none_of_its_hosts_by_name) {
+  UnitHarness admits_all{HarnessConfig{.rights = &admission}};
+  admission.attach(*admits_all.unit);
+  TestHost& office = admits_all.add_host();
+  admits_all.add_host();
+  TestHost& guest = admits_all.add_host();
+  guest.name = "office";
+  ASSERT_TRUE(admits_all.attach(guest, mac_number(3)));
+  EXPECT_EQ(row("office").state, "absent");
+  EXPECT_EQ(row("office#0000000000001003").state, "up");
+  EXPECT_FALSE(admission.evict("office", admits_all.clock.now())) << "it is not there";
+  ASSERT_TRUE(admits_all.attach(office, mac_number(1)));
+  EXPECT_EQ(row("office").state, "up");
+  ASSERT_TRUE(admission.evict("office", admits_all.clock.now()));
+  admits_all.run(5ms);
+  EXPECT_FALSE(office.up());
+  EXPECT_TRUE(guest.up());
+}
+
 // Behind a keyed switch a host is the node at its port, whatever it states.
 TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_lids) {
   admission.add_vouched(harness.port(), [](std::uint16_t lid) { return lid; });

@@ -29,37 +29,63 @@ class HostsReloadTest : public ::testing::Test {
     std::ofstream(options_.hosts_path, std::ios::trunc) << text;
     ASSERT_EQ(::chmod(options_.hosts_path.c_str(), 0600), 0);
   }
-  // Starts with two queues, which keep what they get until finish().
+  // Starts with two queues, which run their commands in finish().
   void start() {
     auto known = reload_.load();
     ASSERT_TRUE(known) << known.error().text();
     ASSERT_NE(*known, nullptr);
     first_ = *known;
-    std::vector<HostsReload::Post> queues;
-    for (std::size_t i = 0; i < 2; ++i) {
-      queues.emplace_back([this, i](HostsReload::Known all, std::function<void()> done) {
-        if (is_busy_[i]) return false;
-        posted_.emplace_back(std::move(all), std::move(done));
-        return true;
-      });
-    }
-    reload_.start(std::move(queues));
+    reload_.start({queue(0), queue(1)});
   }
-  void reload() {
+  HostsReload::Queue queue(std::size_t i) {
+    has_[i] = first_;
+    return {[this, i](std::function<void()> command) { return post(i, std::move(command)); },
+            [this, i](HostsReload::Known all) { has_[i] = std::move(all); }};
+  }
+  bool post(std::size_t i, std::function<void()> command) {
+    if (i == 1 && before_second_) before_second_();
+    if (is_busy_[i]) return false;
+    commands_[i].push_back(std::move(command));
+    return true;
+  }
+  bool reload(const HostsReload::Config& config = {}) {
     reply_.reset();
-    posted_.clear();
-    reload_.reload([this](control::Reply reply) {
-      EXPECT_FALSE(reply_) << "one reply";
-      reply_ = std::move(reply);
-    });
+    return reload_.reload(
+        [this](control::Reply reply) {
+          EXPECT_FALSE(reply_) << "one reply";
+          reply_ = std::move(reply);
+        },
+        config);
+  }
+  void run(std::size_t i) {
+    for (const auto& command : std::exchange(commands_[i], {})) command();
+  }
+  void finish() {
+    run(0);
+    run(1);
+  }
+  bool is_nothing_posted() const { return commands_[0].empty() && commands_[1].empty(); }
+  // As at the start, and as the reply reports.
+  void expect_nothing_has_changed(const std::string& why) {
+    ASSERT_TRUE(reply_);
+    EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
+    EXPECT_THAT(reply_->text, HasSubstr(why));
+    EXPECT_THAT(reply_->text, HasSubstr("nothing has changed"));
+    finish();
+    EXPECT_EQ(has_[0], first_);
+    EXPECT_EQ(has_[1], first_);
+    EXPECT_TRUE(is_nothing_posted());
   }
 
   const support::TempFolder folder_;
   IouOptions options_;
   HostsReload reload_{options_};
   HostsReload::Known first_;
+  // Of the two queues.
   bool is_busy_[2] = {};
-  std::vector<std::pair<HostsReload::Known, std::function<void()>>> posted_;
+  std::vector<std::function<void()>> commands_[2];
+  HostsReload::Known has_[2];
+  std::function<void()> before_second_;  // when the second one is about to get a command
   std::optional<control::Reply> reply_;
 };
 
@@ -68,17 +94,17 @@ TEST_F(HostsReloadTest, all_queues_get_the_new_list_and_then_comes_the_reply) {
   EXPECT_NE(first_->find(UserId{1}), nullptr);
   write("[hosts.a]\nuid = 1\nsniff = true\n[hosts.c]\nuid = 3\n");
   reload();
-  ASSERT_EQ(posted_.size(), 2U);
-  EXPECT_EQ(posted_[0].first, posted_[1].first) << "they share it";
-  EXPECT_NE(posted_[0].first->find(UserId{3}), nullptr);
-  posted_[1].second();
+  run(1);
   EXPECT_FALSE(reply_);
-  posted_[0].second();
+  EXPECT_EQ(has_[0], first_);
+  run(0);
   ASSERT_TRUE(reply_);
+  EXPECT_EQ(has_[0], has_[1]) << "they share it";
+  EXPECT_NE(has_[0]->find(UserId{3}), nullptr);
   EXPECT_EQ(*reply_, (control::Reply{control::ReplyStatus::kOk,
                                      "2 hosts: 1 added, 1 removed, 1 changed\n"}));
   reload();
-  for (const auto& [known, done] : posted_) done();
+  finish();
   EXPECT_THAT(reply_->text, StartsWith("2 hosts: 0 added, 0 removed, 0 changed"));
 }
 
@@ -90,26 +116,60 @@ TEST_F(HostsReloadTest, an_error_changes_nothing_and_names_its_place) {
   EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
   EXPECT_THAT(reply_->text, StartsWith(options_.hosts_path + ": line 5, column 1: [hosts.b]"));
   EXPECT_THAT(reply_->text, HasSubstr("nothing has changed"));
-  EXPECT_TRUE(posted_.empty());
+  EXPECT_TRUE(is_nothing_posted());
   write("[hosts.b]\nuid = 2\n");
   reload();
-  for (const auto& [known, done] : posted_) done();
+  finish();
   EXPECT_EQ(reply_->text, "1 host: 0 added, 1 removed, 0 changed\n");
 }
 
-TEST_F(HostsReloadTest, a_busy_queue_fails_it_and_the_next_one_reports_the_same_changes) {
+TEST_F(HostsReloadTest, B_04_a_busy_queue_fails_it_and_no_queue_has_changed) {
   start();
   write("[hosts.a]\nuid = 1\n");
-  is_busy_[1] = true;
-  reload();
-  ASSERT_TRUE(reply_);
-  EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
-  EXPECT_THAT(reply_->text, HasSubstr("queue 1 is busy"));
-  for (const auto& [known, done] : posted_) done();
-  is_busy_[1] = false;
-  reload();
-  for (const auto& [known, done] : posted_) done();
+  IouOptions read = options_;
+  read.max_hosts = 1;
+  read.grants_sniff = true;
+  const control::OptionChanges changes{{"grant", "max-hosts"}, {}};
+  for (const std::size_t busy : {0U, 1U}) {
+    is_busy_[busy] = true;
+    EXPECT_FALSE(reload({&read, &changes}));
+    expect_nothing_has_changed("queue " + std::to_string(busy) + " is busy");
+    is_busy_[busy] = false;
+  }
+  EXPECT_TRUE(reload());
+  finish();
   EXPECT_EQ(reply_->text, "1 host: 0 added, 1 removed, 0 changed\n");
+  EXPECT_EQ(has_[1]->hosts_max(), options_.max_hosts) << "the options that failed with it are gone";
+  EXPECT_FALSE(has_[1]->rights_of_others().may_sniff);
+}
+
+TEST_F(HostsReloadTest, B_04_a_queue_that_is_faster_than_the_others_waits_for_them) {
+  start();
+  write("[hosts.a]\nuid = 1\n");
+  before_second_ = [this] {
+    run(0);
+    EXPECT_EQ(has_[0], first_);
+  };
+  is_busy_[1] = true;
+  EXPECT_FALSE(reload());
+  expect_nothing_has_changed("queue 1 is busy");
+  is_busy_[1] = false;
+  EXPECT_TRUE(reload());
+  finish();
+  EXPECT_EQ(reply_->text, "1 host: 0 added, 1 removed, 0 changed\n");
+  EXPECT_EQ(has_[0], has_[1]);
+  EXPECT_EQ(has_[0]->find(UserId{2}), nullptr);
+}
+
+TEST_F(HostsReloadTest, B_04_a_faster_queue_that_gets_busy_fails_it) {
+  start();
+  write("[hosts.a]\nuid = 1\n");
+  before_second_ = [this] {
+    is_busy_[0] = true;
+    run(0);
+  };
+  EXPECT_FALSE(reload());
+  expect_nothing_has_changed("queue 0 is busy");
 }
 
 TEST_F(HostsReloadTest, before_it_serves_and_without_a_file_it_is_refused) {
@@ -135,16 +195,14 @@ TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
   read.allow = {control::parse_cidr("192.0.2.0/24").value()};
   read.common.keys.peers.resize(1);
   const control::OptionChanges changes{{"allow", "allow-key", "grant", "max-hosts"}, {"lan"}};
-  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
-                             {&read, &changes}));
-  ASSERT_EQ(posted_.size(), 2U);
-  const HostsReload::Known now = posted_[0].first;
+  EXPECT_TRUE(reload({&read, &changes}));
+  finish();
+  const HostsReload::Known now = has_[0];
   EXPECT_TRUE(now->rights_of_others().may_sniff);
   EXPECT_EQ(now->hosts_max(), 1U);
   EXPECT_FALSE(now->rights_of_others().may_forge) << "several hosts may be attached still";
   EXPECT_EQ(now->addresses().size(), 1U);
   EXPECT_NE(now->find(fabric::session::PublicKey{}), nullptr);
-  for (const auto& [known, done] : posted_) done();
   EXPECT_EQ(reply_->text,
             "3 hosts: 1 added, 0 removed, 0 changed; allow, allow-key, grant and max-hosts have "
             "changed; lan differs: start the program again\n");
@@ -152,23 +210,21 @@ TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
   read.grants_sniff = false;
   read.max_hosts = 5;
   write("[hosts.a]\n");
-  posted_.clear();
-  EXPECT_FALSE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
-                              {&read, &changes}));
+  EXPECT_FALSE(reload({&read, &changes}));
   EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
-  EXPECT_TRUE(posted_.empty());
+  EXPECT_TRUE(is_nothing_posted());
   write("[hosts.a]\nuid = 1\n");
   reload();
-  EXPECT_TRUE(posted_.at(0).first->rights_of_others().may_sniff);
-  EXPECT_EQ(posted_.at(0).first->hosts_max(), 1U);
+  finish();
+  EXPECT_TRUE(has_[0]->rights_of_others().may_sniff);
+  EXPECT_EQ(has_[0]->hosts_max(), 1U);
 }
 
 TEST_F(HostsReloadTest, B_04_a_note_of_the_options_is_in_the_reply) {
   start();
   const control::OptionChanges changes{{}, {}, "max-hosts is 7"};
-  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
-                             {&options_, &changes}));
-  for (const auto& [known, done] : posted_) done();
+  EXPECT_TRUE(reload({&options_, &changes}));
+  finish();
   EXPECT_EQ(reply_->text,
             "2 hosts: 0 added, 0 removed, 0 changed; nothing has changed; max-hosts is 7\n");
 }
@@ -176,19 +232,14 @@ TEST_F(HostsReloadTest, B_04_a_note_of_the_options_is_in_the_reply) {
 TEST_F(HostsReloadTest, B_04_without_a_file_the_options_alone_are_read) {
   options_.hosts_path.clear();
   ASSERT_EQ(reload_.load().value(), nullptr);
-  reload_.start({[this](HostsReload::Known all, std::function<void()> done) {
-    posted_.emplace_back(std::move(all), std::move(done));
-    return true;
-  }});
+  reload_.start({queue(0)});
   IouOptions read = options_;
   read.grants_forge = true;
   const control::OptionChanges changes{{"grant"}, {}};
-  EXPECT_TRUE(reload_.reload([this](control::Reply reply) { reply_ = std::move(reply); },
-                             {&read, &changes}));
-  ASSERT_EQ(posted_.size(), 1U);
-  EXPECT_TRUE(posted_[0].first->admits_others());
-  EXPECT_TRUE(posted_[0].first->rights_of_others().may_forge);
-  posted_[0].second();
+  EXPECT_TRUE(reload({&read, &changes}));
+  finish();
+  EXPECT_TRUE(has_[0]->admits_others());
+  EXPECT_TRUE(has_[0]->rights_of_others().may_forge);
   EXPECT_EQ(reply_->text, "grant has changed\n");
 }
 

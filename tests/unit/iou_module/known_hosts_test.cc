@@ -44,6 +44,16 @@ TEST(KnownHostsTest, found_by_credential_and_by_address) {
   EXPECT_EQ(known.users(), std::vector<std::uint32_t>{7});
 }
 
+TEST(KnownHostsTest, L_7_the_names_of_the_file) {
+  HostsFile file;
+  file.hosts = {entry(key_number(1), "a", 1), entry(UserId{7}, "u", 2)};
+  const KnownHosts known(file, {key_number(9)});
+  EXPECT_TRUE(known.names("a"));
+  EXPECT_TRUE(known.names("u"));
+  EXPECT_FALSE(known.names("b"));
+  EXPECT_FALSE(known.names("")) << "a key of --allow-key has no name there";
+}
+
 TEST(KnownHostsTest, without_a_file_others_may_attach) {
   const KnownHosts known(std::nullopt, {key_number(9)});
   EXPECT_TRUE(known.admits_others());

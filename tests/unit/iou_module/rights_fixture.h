@@ -25,6 +25,10 @@ class RightsByHost final : public RightsSource {
              std::ranges::find(entry.second.macs, mac) != entry.second.macs.end();
     });
   }
+  bool names(const std::string& name) const override {
+    return std::ranges::any_of(rights,
+                               [&](const auto& entry) { return entry.second.name == name; });
+  }
   std::map<std::uint64_t, HostRights> rights{};
 };
 

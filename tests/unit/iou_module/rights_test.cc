@@ -1,6 +1,7 @@
 // A host without the rights cannot receive frames of its neighbours on one NIC, send in their name
 // or reach other VLANs, NICs and queues. Rights may change while it is attached.
 #include "base/event_log.h"
+#include "tests/support/log_lines.h"
 #include "tests/unit/iou_module/rights_fixture.h"
 
 namespace splitnic::iou::harness::rights_test {
@@ -42,6 +43,38 @@ TEST_F(RightsTest, B_10_promiscuous_mode_is_in_the_log) {
   EXPECT_EQ(seen, (std::vector<std::string>{
                       "host host1 is in promiscuous mode: it receives the frames of others",
                       "host host1 has left promiscuous mode"}));
+}
+
+// The second host is not in the hosts file, and states a name that is.
+TEST_F(RightsTest, L_7_a_host_does_not_take_the_name_of_one_in_the_hosts_file) {
+  source.rights[1].name = "office";
+  other.name = "office";
+  const support::LogLines log;
+  ASSERT_TRUE(harness.attach(other, mac_number(2)));
+  const std::string label = "office#0000000000001002";
+  EXPECT_TRUE(harness.has_counter("host." + label + ".iou.to_host.frames"));
+  EXPECT_FALSE(harness.has_counter("host.office.iou.to_host.frames")) << "that one is absent";
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  EXPECT_TRUE(harness.has_counter("host.office.iou.to_host.frames"));
+  EXPECT_TRUE(harness.has_counter("host." + label + ".iou.to_host.frames"));
+  EXPECT_NE(log.text().find("host " + label + " attached"), std::string::npos) << log.text();
+  EXPECT_NE(log.text().find("host office attached"), std::string::npos) << log.text();
+}
+
+TEST_F(RightsTest, L_7_a_name_that_a_reload_gives_to_a_host_or_takes_away) {
+  other.name = "office";
+  attach_both();
+  EXPECT_TRUE(harness.has_counter("host.office.iou.to_host.frames"));
+  source.rights[1].name = "office";
+  harness.unit->update_rights(harness.clock.now());
+  EXPECT_TRUE(harness.has_counter("host.office.iou.to_host.frames"));
+  EXPECT_TRUE(harness.has_counter("host.office#0000000000001002.iou.to_host.frames"));
+  EXPECT_FALSE(harness.has_counter("host.host1.iou.to_host.frames"));
+  source.rights[1].name = "head-office";
+  harness.unit->update_rights(harness.clock.now());
+  EXPECT_TRUE(harness.has_counter("host.head-office.iou.to_host.frames"));
+  EXPECT_TRUE(harness.has_counter("host.office.iou.to_host.frames"));
+  EXPECT_FALSE(harness.has_counter("host.office#0000000000001002.iou.to_host.frames"));
 }
 
 TEST_F(RightsTest, H_2_a_unicast_list_that_is_too_long_is_refused_and_not_widened) {
