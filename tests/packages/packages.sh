@@ -106,6 +106,11 @@ check_installed() {
   equal "the user" "$(inside id -un splitnic)" splitnic
   equal "/etc/splitnic" "$(inside stat -c '%a %U %G' /etc/splitnic)" "750 root splitnic"
   equal "/run/splitnic" "$(inside stat -c '%a %U %G' /run/splitnic)" "755 splitnic splitnic"
+  local key
+  for key in unit nic0; do
+    equal "$key.key" "$(inside stat -c '%a %U' "/etc/splitnic/$key.key")" "600 splitnic"
+    has -F -- "$(splitnic pubkey "/etc/splitnic/$key.key")" <"$work/apt.log" || fail "the installation does not print the public key of $key.key"
+  done
   local unit
   for unit in splitnic-host@nic0 splitnic-iou@unit; do
     equal "$unit" "$(state_of $unit)" disabled
@@ -166,8 +171,7 @@ set_in() {
 
 configure() {
   local unit_key host_key
-  unit_key=$(splitnic keygen --out /etc/splitnic/unit.key) && host_key=$(splitnic keygen --out /etc/splitnic/nic0.key) || fail "no keys"
-  inside chown splitnic /etc/splitnic/unit.key /etc/splitnic/nic0.key
+  unit_key=$(splitnic pubkey /etc/splitnic/unit.key) && host_key=$(splitnic pubkey /etc/splitnic/nic0.key) || fail "no keys"
   set_in unit.toml lan '["lan0"]'
   set_in unit.toml key-file '"/etc/splitnic/unit.key"'
   set_in unit.toml allow-key "[\"$host_key\"]"
