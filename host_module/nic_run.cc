@@ -24,8 +24,7 @@ static_assert(Change::kMicrosecondsMax == messaging::Coalescing::kMicrosecondsMa
               Change::kFramesMax == messaging::Coalescing::kFramesMax &&
               Change::kBytesMax == messaging::Coalescing::kBytesMax);
 static_assert(control::NicRequest::kQueuesMax == messaging::kQueuesMax);
-static_assert(control::NicRequest::kLevelMax == fabric::kSlMax &&
-              messaging::QosMap::kServiceLevelMax == fabric::kSlMax);
+static_assert(control::NicRequest::kLevelMax == messaging::QosMap::kServiceLevelMax);
 
 std::string vlan_data(std::uint16_t id) {
   cfg::VlanAddRequest request;  // the three requests have the same one field

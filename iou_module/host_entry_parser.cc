@@ -13,6 +13,7 @@
 #include "fabric_emul/verbs/verbs.h"
 #include "iou_module/nic_settings.h"
 #include "lan_bridge/frame/vlan_id.h"
+#include "messaging/cfgutil/qos_map.h"
 #include "messaging/connection.h"
 
 namespace splitnic::iou {
@@ -257,7 +258,7 @@ base::Status Draft::read_partition(const control::TomlField& field) {
 }
 
 base::Status Draft::read_sl(const control::TomlField& field) {
-  const auto sl = field.number(0, fabric::kSlMax, "a service level");
+  const auto sl = field.number(0, messaging::QosMap::kServiceLevelMax, "a service level");
   if (!sl) return sl.error();
   rights().sl = static_cast<std::uint8_t>(*sl);
   return {};

@@ -1,7 +1,7 @@
 // Reads the hosts file: at the start, and again for `splitnic reload` and SIGHUP, with what the
-// configuration file then has about hosts. A file with an error changes nothing, and neither does a
-// good one while a queue is too busy to take it; else it goes to all queues, which replace what
-// they have between two iterations. Threads: load() and start() the main thread; reload() the
+// configuration file then has about hosts. A file with an error changes nothing, nor does a good
+// one that some queue is too busy to take; else it goes to all queues, which replace what they have
+// between two iterations. Threads: load() and start() the main thread; reload() the
 // control thread, which may call it before start().
 #pragma once
 

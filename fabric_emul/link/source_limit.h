@@ -19,8 +19,8 @@ namespace splitnic::fabric {
 
 class SourceLimit {
  public:
-  static constexpr base::Duration kInterval = std::chrono::milliseconds(10);  // of a place
-  static constexpr std::uint32_t kBurst = 32;
+  static constexpr base::Duration kInterval = std::chrono::milliseconds(5);  // of a place
+  static constexpr std::uint32_t kBurst = 128;
   static constexpr std::size_t kPlaces = 512;
 
   explicit SourceLimit(base::Random& random);

@@ -17,10 +17,10 @@ namespace {
 
 struct Stacked {
   unsigned index = 0;
-  unsigned master = 0;  // a bridge, a bond, a VRF
-  unsigned lower = 0;   // of a VLAN, a macvlan
+  unsigned master = 0;      // a bridge, a bond, a VRF
+  unsigned base_index = 0;  // of a VLAN, a macvlan
   std::string_view kind{};
-  bool is_lower_elsewhere = false;  // in another network namespace
+  bool is_base_elsewhere = false;  // in another network namespace
 };
 
 int on_stack_kind(const nlattr* attribute, void* data) {
@@ -37,10 +37,10 @@ int on_stack_attribute(const nlattr* attribute, void* data) {
       one.master = mnl_attr_get_u32(attribute);
       break;
     case IFLA_LINK:
-      one.lower = mnl_attr_get_u32(attribute);
+      one.base_index = mnl_attr_get_u32(attribute);
       break;
     case IFLA_LINK_NETNSID:
-      one.is_lower_elsewhere = true;
+      one.is_base_elsewhere = true;
       break;
     case IFLA_LINKINFO:
       mnl_attr_parse_nested(attribute, on_stack_kind, &one);
@@ -61,7 +61,7 @@ int on_link(const nlmsghdr* message, void* data) {
   Stacked one{.index = static_cast<unsigned>(head.ifi_index)};
   mnl_attr_parse(message, sizeof(ifinfomsg), on_stack_attribute, &one);
   // The other end of a veth pair is not above it.
-  if (one.kind == "veth" || one.is_lower_elsewhere) one.lower = 0;
+  if (one.kind == "veth" || one.is_base_elsewhere) one.base_index = 0;
   one.kind = {};  // it points into the message
   static_cast<std::vector<Stacked>*>(data)->push_back(one);
   return MNL_CB_OK;
@@ -89,7 +89,7 @@ base::Result<std::vector<unsigned>> NetlinkLink::stack_of(unsigned index) {
     };
     for (const Stacked& one : all) {
       if (one.index == stack[i]) add(one.master);
-      if (one.lower == stack[i]) add(one.index);
+      if (one.base_index == stack[i]) add(one.index);
     }
   }
   return stack;

@@ -81,7 +81,7 @@ void HostileHost::start(base::Time now) {
 bool HostileHost::step(base::Time now) {
   bool made_progress = peer_->step(now);
   keep_attached(now);
-  if (is_quiet_ || now < act_at_) return made_progress;
+  if (is_quiet_ || !has_attached_ || now < act_at_) return made_progress;
   for (std::uint64_t i = 1 + random_.below(4); i > 0; --i) act(now);
   act_at_ = now + std::chrono::microseconds(1 + random_.below(200));
   return true;
@@ -89,7 +89,7 @@ bool HostileHost::step(base::Time now) {
 
 base::Time HostileHost::deadline() const {
   base::Time at = peer_->deadline();
-  if (!is_quiet_) at = std::min(at, act_at_);
+  if (!is_quiet_ && has_attached_) at = std::min(at, act_at_);
   if (peer_->has_link() && !peer_->is_connected()) at = std::min(at, connect_at_);
   return at;
 }
@@ -97,6 +97,7 @@ base::Time HostileHost::deadline() const {
 void HostileHost::keep_attached(base::Time now) {
   if (peer_->is_connected()) {
     if (!is_started_ && !peer_->pools.empty()) configure();
+    has_attached_ = has_attached_ || is_started_;
     return;
   }
   is_started_ = false;

@@ -32,7 +32,7 @@ class HostileHost {
     lan::MacAddress victim{};  // the address of another host
     fabric::Eui64 victim_eui64;
   };
-  // A quiet one attaches, and that is all. `end` and `random` outlive it.
+  // It attaches first, as hosts do; a quiet one does no more. `end` and `random` outlive it.
   HostileHost(fabric::InProcessUnderlay& end, const Config& config, base::Random& random,
               bool is_quiet, base::Time now);
 
@@ -83,6 +83,7 @@ class HostileHost {
   Keeper keeper_;
   std::unique_ptr<support::LyingPeer> peer_;
   bool is_started_ = false;  // its NIC, for this connection
+  bool has_attached_ = false;
   std::uint64_t context_ = 1;
   base::Time act_at_{};
   base::Time connect_at_{};

@@ -329,8 +329,7 @@ namespace {
 std::uint64_t goodput_of(World& world, std::size_t bytes, base::Random& r) {
   if (!world.run_until(kConnectWithin, [&] { return world.connected(); })) return 0;
   if (world.hostile) {
-    // Its own floods use up the replies that it may have.
-    const bool is_there = world.run_until(10s, [&] { return world.hostile->is_attached(); });
+    const bool is_there = world.run_until(2s, [&] { return world.hostile->is_attached(); });
     if (!is_there) return 0;
   }
   const std::uint64_t before = world.to_lan.taken() + world.to_host.taken();

@@ -20,7 +20,7 @@ check_log_flood() {
   wait_until 10 process_ended "${pid_of[stranger]}" || fail "the stranger does not end"
   stop stranger || fail "the stranger failed"
   echo "links that went down and up: $(cat "$work/stranger.log")"
-  # A source is replied to 200 times per second.
+  # A source is replied to 400 times per second.
   counts iou link.down 400 || fail "the stranger took the link down $(counter iou link.down) times only"
   seconds=$((($(milliseconds) - began) / 1000 + 2))
   lines=$(grep -c "link to host .* is up again" "$work/iou.log")

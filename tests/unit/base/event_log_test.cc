@@ -59,7 +59,7 @@ TEST(EventLogTest, who_is_slow_loses_the_oldest_and_learns_how_many) {
 
 Event event_of(std::uint32_t place, const std::string& text) {
   Event one = event(text);
-  one.cause = {"peers.cc", place};
+  one.cause = {"peers_cc", place};
   return one;
 }
 

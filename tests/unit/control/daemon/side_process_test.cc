@@ -1,4 +1,4 @@
-// What a side process can read. It has the user of the program.
+// The files that a side process can read: it has the user of the program, whose keys it must not.
 #include "control/daemon/side_process.h"
 
 #include <fcntl.h>

@@ -58,8 +58,8 @@ TEST(InitFloodTest, M_5_replies_have_a_rate_and_links_that_are_up_do_not_suffer)
   ASSERT_TRUE(write(w.b->link(), pattern(500, 1)));
   w.b->port.flush(w.clock.now());
   for (int i = 0; i < 100; ++i) w.a->receive(w.clock.now());
-  EXPECT_LE(replies_at(stranger).datagrams, 64U) << "as much as one source has at once";
-  EXPECT_GE(w.a->count(LinkCounter::kRxDropInitRate), 1000U - 64U);
+  EXPECT_LE(replies_at(stranger).datagrams, 256U);
+  EXPECT_GE(w.a->count(LinkCounter::kRxDropInitRate), 1000U - 256U);
   EXPECT_EQ(w.a->cells.size(), 1U);
   // A stranger that repeats its HELLO gets a reply.
   w.clock.advance(100ms);
