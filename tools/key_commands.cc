@@ -32,7 +32,7 @@ int make_key(const std::string& path) {
 }
 
 int print_public_key(const std::string& path) {
-  const auto key = session::read_key_file(path);
+  const auto key = session::read_key_file(path, session::KeyOwner::kAnyone);
   if (!key) return fail(key.error().text());
   return print_key(session::public_key_of(*key).bytes);
 }

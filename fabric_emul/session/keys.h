@@ -2,6 +2,7 @@
 // of a file. A file with a secret must be a regular file that only its owner may read and write.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +20,13 @@ std::optional<Bytes32> bytes_of_base64(std::string_view text);
 
 base::Result<PublicKey> parse_public_key(std::string_view text);
 
+// Whose file may hold a key: who uses it must trust the owner, who only shows it need not.
+enum class KeyOwner : std::uint8_t { kTrusted, kAnyone };
+
 // Reads a private or pre-shared key. An error: the file cannot be read, is a symbolic link or not
-// regular, is open to group or others, or does not hold exactly one key.
-base::Result<Secret> read_key_file(const std::string& path);
+// regular, is open to group or others, belongs to neither root nor the user of the process unless
+// anyone may own it, or does not hold exactly one key.
+base::Result<Secret> read_key_file(const std::string& path, KeyOwner owner = KeyOwner::kTrusted);
 // Writes a key to a new file of mode 0600. An error: it exists (it is never overwritten), or cannot
 // be written; then no file is left.
 base::Status write_key_file(const std::string& path, const Secret& key);

@@ -101,6 +101,7 @@ TEST_F(KeyFileTest, M_9_files_of_other_users_are_refused) {
   const std::string path = write(kText);
   ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0) << "this test is for root";
   EXPECT_NE(error_of(path).find("belongs to another user"), std::string::npos);
+  EXPECT_TRUE(read_key_file(path, KeyOwner::kAnyone)) << "root may look at it";
 }
 
 TEST_F(KeyFileTest, files_that_are_not_regular_are_refused) {
