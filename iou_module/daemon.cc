@@ -116,9 +116,8 @@ base::Status IouDaemon::open() {
 // Before any key is read.
 base::Status IouDaemon::begin_announcer() {
   if (!options_.is_announced) return {};
-  auto begun = control::SideProcess::begin("splitnic-mdns",
-                                           control::SideProcess::reads_no_files(has_sandbox()),
-                                           control::announce_unit);
+  auto begun = control::SideProcess::begin(
+      "splitnic-mdns", control::SideProcess::reads_no_files(has_sandbox()), control::announce_unit);
   if (!begun) return begun.error();
   announcer_ = *std::move(begun);
   return {};

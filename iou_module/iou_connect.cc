@@ -197,9 +197,10 @@ fabric::MgmtReject Iou::accept_additional(fabric::ConnectionId id, fabric::Link&
 
 bool Iou::is_too_often(const fabric::Link& link) {
   std::erase_if(attaches_, [&](const Attach& a) { return now_ - a.at >= kAttachInterval; });
-  return !limits_of(link).attaches.may_take(now_) || std::ranges::any_of(attaches_, [&](const Attach& a) {
-    return a.who == attacher_of(link);
-  }) || attaches_.size() >= kAttachesMax;
+  return !limits_of(link).attaches.may_take(now_) ||
+         std::ranges::any_of(attaches_,
+                             [&](const Attach& a) { return a.who == attacher_of(link); }) ||
+         attaches_.size() >= kAttachesMax;
 }
 
 // Ports keep their links, so there are as many as slots; and as many keys, users and nodes as are

@@ -2,8 +2,8 @@
 // switches: so no circle of cells that wait for each other can close (Schroeder et al., Autonet,
 // 1991). The only table of a switch knows the destination and not whether a cell went down already.
 // Therefore a switch that has a way down takes it, although one that begins upwards may be shorter.
-// That of an input knows: what comes from above continues down, all else takes the shortest way that
-// is left.
+// That of an input knows: what comes from above continues down, all else takes the shortest way
+// that is left.
 #pragma once
 
 #include <cstdint>
