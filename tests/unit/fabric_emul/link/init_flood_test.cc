@@ -87,7 +87,8 @@ TEST(InitFloodTest, M_5_all_sources_together_have_a_rate) {
 TEST(InitFloodTest, M_5_M_6_one_that_sends_without_pause_leaves_the_others_their_replies) {
   World w({.batch_queue_max = 4096});
   InProcessUnderlay& hostile = w.hub.add_endpoint();
-  // What the port has is served, and the next of the hostile ones are there before anybody replies.
+  // The port is served first: so HELLOs of the hostile one are in front of what the other sends
+  // next.
   const auto flood = [&] {
     for (int i = 0; i < 400; ++i) w.a->receive(w.clock.now());
     replies_at(hostile);
