@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/endian.h"
@@ -12,6 +13,7 @@
 #include "lan_bridge/frame/offload.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
+#include "tests/sim/sim_carrier.h"
 #include "tests/support/lies.h"
 
 namespace splitnic::sim {
@@ -48,15 +50,16 @@ fabric::Underlay::SendStatus HostileHost::Keeper::send(const fabric::PeerAddress
   return below_.send(to, bytes, stride);
 }
 
-HostileHost::HostileHost(fabric::InProcessUnderlay& end, const Config& config, base::Random& random,
-                         bool is_quiet, base::Time now)
-    : config_(config),
+HostileHost::HostileHost(fabric::InProcessUnderlay& end, Config config, base::Clock& clock,
+                         base::Random& random, bool is_quiet)
+    : config_(std::move(config)),
+      clock_(clock),
       random_(random),
       is_quiet_(is_quiet),
       lies_(kLies[random.below(kLies.size())]),
       writes_(kWrites[random.below(kWrites.size())]),
       keeper_(end) {
-  start(now);
+  start(true);
 }
 
 bool HostileHost::is_source_of(base::Bytes frame) {
@@ -64,17 +67,21 @@ bool HostileHost::is_source_of(base::Bytes frame) {
   return base::load_be<std::uint16_t>(frame.data() + lan::kVnetHeaderBytes + 12) == kEthertype;
 }
 
-// A new process at the same address.
-void HostileHost::start(base::Time now) {
+void HostileHost::start(bool with_keys) {
   if (peer_) connections_ += peer_->connections();
   peer_.reset();
-  support::LyingPeerConfig peer{.eui64 = kEui64,
+  if (with_keys) {
+    session_ = std::make_unique<fabric::session::KeyedUnderlay>(
+        keeper_, session_of(Node::kHostile, random_, config_.stamp), clock_, random_);
+    unit_ = session_->allow({config_.unit_key, {}, config_.unit}).value();
+  }
+  support::LyingPeerConfig peer{.eui64 = config_.eui64,
                                 .profile = config_.profile,
                                 .cell_bytes = config_.cell_bytes,
                                 .message_bytes = kMessageMax};
   peer.pair.node_name = "hostile";
-  peer_ = std::make_unique<support::LyingPeer>(keeper_, peer, random_);
-  peer_->join(config_.unit, now);
+  peer_ = std::make_unique<support::LyingPeer>(*session_, peer, random_);
+  peer_->join(unit_, clock_.now());
   is_started_ = false;
 }
 
@@ -137,7 +144,8 @@ void HostileHost::act(base::Time now) {
   if (choice < 980) return repeat();
   if (choice < 990) return flood();
   if (choice < 996 && peer_->has_link()) return peer_->connect(now);
-  if (choice < 998) return start(now);
+  if (choice < 997) return session_->end_session(config_.unit_key);
+  if (choice < 998) return start(random_.below(4) == 0);
   if (!peer_->has_link()) return;
   // The address of another host.
   cfg::SetMacRequest mac;
@@ -194,6 +202,10 @@ void HostileHost::send_frame() {
 void HostileHost::send_raw() { peer_->send(random_.below(64) == 0 ? 1 : 0, random_bytes(400)); }
 
 void HostileHost::put(base::Bytes datagram) {
+  if (!datagram.empty()) session_->send(unit_, datagram, datagram.size());
+}
+
+void HostileHost::put_as_it_is(base::Bytes datagram) {
   if (!datagram.empty()) keeper_.send(config_.unit, datagram, datagram.size());
 }
 
@@ -216,11 +228,15 @@ void HostileHost::send_cell() {
     header.psn = qp->requester().next_psn() + static_cast<std::uint32_t>(random_.below(4));
   }
   header.emit(cell.data());
-  const std::size_t covered = cell.size() - fabric::kCrcBytes;
-  base::store_be(cell.data() + covered, base::crc32c(base::Bytes(cell).first(covered)));
+  const std::size_t crc_at = cell.size() - fabric::kCrcBytes;
+  const std::size_t head_bytes = fabric::kMacHeaderBytes + 4 * std::size_t{header.ext_words};
+  const std::size_t covered =
+      link->crc_head_only() ? std::min<std::size_t>(head_bytes, crc_at) : crc_at;
+  base::store_be(cell.data() + crc_at, base::crc32c(base::Bytes(cell).first(covered)));
   std::vector<std::byte> flit(fabric::kFlitHeaderBytes + cell.size());
   fabric::FlitHeader flit_header;
   flit_header.ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly;
+  if (link->crc_head_only()) flit_header.ctl |= fabric::kFlitCellCrcHeadOnly;
   emit_flit(flit, flit_header, cell);
   put(flit);
 }
@@ -233,7 +249,7 @@ void HostileHost::send_init() {
   init.lanes_mask = 0x800F;
   init.mcp_max = static_cast<std::uint16_t>(4 + 4 * random_.below(400));
   init.flit_payload_max = 1420;
-  init.eui64 = random_.below(2) == 0 ? kEui64 : config_.victim_eui64;
+  init.eui64 = random_.below(2) == 0 ? config_.eui64 : config_.victim_eui64;
   init.instance = 1 + random_.below(4);
   init.nonce = random_.next();
   init.echo = random_.next();
@@ -247,15 +263,22 @@ void HostileHost::send_init() {
   put(flit);
 }
 
+// A handshake or a record that was sent: as it was, or with a byte that is another, or shorter.
 void HostileHost::repeat() {
   if (keeper_.kept.empty()) return;
-  const std::vector<std::byte> datagram = keeper_.kept[random_.below(keeper_.kept.size())];
-  put(datagram);
+  std::vector<std::byte> datagram = keeper_.kept[random_.below(keeper_.kept.size())];
+  const std::uint64_t choice = random_.below(4);
+  if (choice == 0) datagram[random_.below(datagram.size())] ^= std::byte{1};
+  if (choice == 1) datagram.resize(random_.below(datagram.size()));
+  put_as_it_is(datagram);
 }
 
 void HostileHost::flood() {
   for (std::uint64_t i = random_.below(64); i > 0; --i) {
-    if (random_.below(2) == 0)
+    const std::uint64_t choice = random_.below(4);
+    if (choice == 0)
+      put_as_it_is(random_bytes(kDatagramMax));
+    else if (choice == 1)
       put(random_bytes(kDatagramMax));
     else
       send_init();

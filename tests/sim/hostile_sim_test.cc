@@ -10,7 +10,9 @@ namespace hostile_sim_test {
 using namespace std::chrono_literals;
 
 TEST(HostileSim, L_15_it_attaches_sends_frames_and_comes_back_when_it_is_thrown_out) {
+  using fabric::session::SessionCounter;
   std::uint64_t acts = 0, connections = 0, frames = 0, spoofed = 0, impersonated = 0, reached = 0;
+  std::uint64_t sessions = 0, changed = 0, repeated = 0;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     WorldConfig config{.seed = seed, .hostility = Hostility::kHostile};
     World world(config);
@@ -22,6 +24,10 @@ TEST(HostileSim, L_15_it_attaches_sends_frames_and_comes_back_when_it_is_thrown_
     spoofed += world.counter("iou.from_host.drop.spoof");
     impersonated += world.counter("link.rx.drop.identity");
     reached += world.counter("fabric.drop.access");
+    const auto& session = world.iou_sessions().counters();
+    sessions += session[SessionCounter::kEstablished] + session[SessionCounter::kRekeyed];
+    changed += session[SessionCounter::kRxDropTag];
+    repeated += session[SessionCounter::kRxDropReplay];
     EXPECT_TRUE(world.connected()) << seed;
     EXPECT_EQ(world.counter("host.pair.downs"), 0U) << seed;
     const auto violations = world.violations();
@@ -33,6 +39,9 @@ TEST(HostileSim, L_15_it_attaches_sends_frames_and_comes_back_when_it_is_thrown_
   EXPECT_GT(spoofed, 0U);
   EXPECT_GT(impersonated, 0U) << "INIT in the name of the other";
   EXPECT_GT(reached, 0U) << "memory that it was not given";
+  EXPECT_GT(sessions, 2 * 8U) << "its handshakes";
+  EXPECT_GT(changed, 0U);
+  EXPECT_GT(repeated, 0U);
 }
 
 TEST(HostileSim, L_15_the_same_seed_gives_the_same_run) {

@@ -1,5 +1,7 @@
 #include "tests/sim/sim_carrier.h"
 
+#include <utility>
+
 #include "fabric_emul/session/peer.h"
 
 namespace splitnic::sim {
@@ -7,31 +9,47 @@ namespace {
 
 namespace session = fabric::session;
 
-session::Secret key_of(bool is_of_host) {
-  base::SeededRandom random(is_of_host ? 2 : 1);
+session::Secret key_of(Node node) {
+  base::SeededRandom random(1 + static_cast<std::uint64_t>(node));
   return session::random_private_key(random);
 }
 
 }  // namespace
 
-fabric::Eui64 eui64_of(const WorldConfig& config, bool is_of_host) {
-  if (!config.is_keyed) return is_of_host ? kHostEui64 : kIouEui64;
-  return fabric::Eui64(session::eui64_of(session::public_key_of(key_of(is_of_host))));
+fabric::Eui64 eui64_of(const WorldConfig& config, Node node) {
+  if (!is_keyed(config)) return fabric::Eui64(0x10 * (1 + static_cast<std::uint64_t>(node)));
+  return fabric::Eui64(session::eui64_of(public_key_of(node)));
 }
 
-std::pair<fabric::Underlay*, fabric::PeerAddress> World::carrier(bool is_of_host) {
-  const fabric::PeerAddress unit_at = iou_end_->address();
-  fabric::FaultUnderlay& path = is_of_host ? *host_path_ : *iou_path_;
-  if (!config.is_keyed) return {&path, unit_at};
+session::PublicKey public_key_of(Node node) { return session::public_key_of(key_of(node)); }
+
+session::SessionConfig session_of(Node node, base::Random& random,
+                                  std::function<std::uint64_t()> stamp) {
   session::SessionConfig settings;
-  settings.private_key = key_of(is_of_host);
+  settings.private_key = key_of(node);
   settings.instance = random.next() | 1;
-  settings.stamp = [this] { return ++stamp_; };
-  auto& sessions = is_of_host ? carrier_of_host_ : carrier_of_iou_;
-  sessions = std::make_unique<session::KeyedUnderlay>(path, settings, clock, random);
-  session::PeerConfig peer{session::public_key_of(key_of(!is_of_host)), {}, {}};
-  if (is_of_host) peer.endpoint = unit_at;
-  return {sessions.get(), sessions->allow(peer).value()};
+  settings.stamp = std::move(stamp);
+  return settings;
+}
+
+fabric::Underlay& World::carrier_of_unit() {
+  if (!is_keyed(config)) return *iou_path_;
+  const auto settings = session_of(Node::kUnit, random, next_stamp());
+  carrier_of_iou_ = std::make_unique<session::KeyedUnderlay>(*iou_path_, settings, clock, random);
+  for (const Node node : {Node::kHost, Node::kHostile}) {
+    if (node == Node::kHostile && config.hostility == Hostility::kNone) continue;
+    CHECK(carrier_of_iou_->allow({public_key_of(node), {}, {}}).has_value());
+  }
+  return *carrier_of_iou_;
+}
+
+std::pair<fabric::Underlay*, fabric::PeerAddress> World::carrier_of_host() {
+  const fabric::PeerAddress unit_at = iou_end_->address();
+  if (!is_keyed(config)) return {host_path_.get(), unit_at};
+  const auto settings = session_of(Node::kHost, random, next_stamp());
+  carrier_of_host_ = std::make_unique<session::KeyedUnderlay>(*host_path_, settings, clock, random);
+  return {carrier_of_host_.get(),
+          carrier_of_host_->allow({public_key_of(Node::kUnit), {}, unit_at}).value()};
 }
 
 }  // namespace splitnic::sim

@@ -45,36 +45,18 @@ std::size_t flows_of(const WorldConfig& config) {
 
 }  // namespace
 
-class World::KeyedEnd final : public fabric::UnderlayDecorator {
- public:
-  KeyedEnd(fabric::Underlay& below, const fabric::PeerAddress& host,
-           const fabric::PeerAddress& hostile)
-      : UnderlayDecorator(below), host_(host), hostile_(hostile) {}
-  SendStatus send(const fabric::PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
-    return below_.send(to, bytes, stride);
-  }
-  std::optional<Received> receive() override { return below_.receive(); }
-  base::Time deadline() const override { return below_.deadline(); }
-  std::optional<std::uint64_t> eui64_of(const fabric::PeerAddress& peer) const override {
-    if (peer == host_) return kHostEui64.value;
-    if (peer == hostile_) return HostileHost::kEui64.value;
-    return std::nullopt;
-  }
-
- private:
-  const fabric::PeerAddress host_, hostile_;
-};
-
 // As a hosts file gives them: each has its address.
 struct World::Rights final : iou::RightsSource {
+  explicit Rights(fabric::Eui64 host_in) : host(host_in) {}
   iou::HostRights rights_of(const fabric::Link& link) const override {
     iou::HostRights rights;
-    rights.macs = {link.peer_eui64() == kHostEui64 ? kHostMac : HostileHost::kMac};
+    rights.macs = {link.peer_eui64() == host ? kHostMac : HostileHost::kMac};
     return rights;
   }
   bool is_of_another(const lan::MacAddress& mac, const fabric::Link& link) const override {
-    return mac == (link.peer_eui64() == kHostEui64 ? HostileHost::kMac : kHostMac);
+    return mac == (link.peer_eui64() == host ? HostileHost::kMac : kHostMac);
   }
+  const fabric::Eui64 host;
 };
 
 World::World(const WorldConfig& config_in)
@@ -85,17 +67,14 @@ World::World(const WorldConfig& config_in)
       to_lan("to LAN", kHostMac, kPeerMac, flows_of(config_in)),
       to_host("to host", kPeerMac, kHostMac, flows_of(config_in)),
       hub_(config_in.path),
-      host_eui64_(eui64_of(config_in, true)) {
-  CHECK(!config.is_keyed || config.hostility == Hostility::kNone);
+      host_eui64_(eui64_of(config_in, Node::kHost)) {
   iou_end_ = &hub_.add_endpoint();
   host_end_ = &hub_.add_endpoint();
   host_path_ = std::make_unique<fabric::FaultUnderlay>(*host_end_, random, clock, config.faults);
   iou_path_ = std::make_unique<fabric::FaultUnderlay>(*iou_end_, random, clock, config.faults);
   if (config.hostility != Hostility::kNone) {
     hostile_end_ = &hub_.add_endpoint();
-    iou_keyed_ =
-        std::make_unique<KeyedEnd>(*iou_path_, host_end_->address(), hostile_end_->address());
-    rights_ = std::make_unique<Rights>();
+    rights_ = std::make_unique<Rights>(host_eui64_);
   }
   lan.on_write = [this](base::Bytes frame) {
     iou_canary_.delivered(frame);
@@ -124,13 +103,12 @@ void World::start_iou() {
   iou_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = eui64_of(config, false);
+  port.eui64 = eui64_of(config, Node::kUnit);
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
   port.listens = true;
-  fabric::Underlay& path = iou_keyed_ ? *iou_keyed_ : *carrier(false).first;
-  const auto added = iou_adapter_->add_port(path, port);
+  const auto added = iou_adapter_->add_port(carrier_of_unit(), port);
   CHECK(added.has_value());
   iou::IouConfig unit;
   unit.rights = rights_.get();
@@ -143,11 +121,11 @@ void World::start_host() {
   host_adapter_ = std::make_unique<fabric::Adapter>(
       fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random);
   fabric::PortConfig port;
-  port.eui64 = eui64_of(config, true);
+  port.eui64 = host_eui64_;
   port.instance = random.next() | 1;
   port.profile = config.profile;
   port.mcp_wanted = config.cell_bytes;
-  const auto [path, unit_at] = carrier(true);
+  const auto [path, unit_at] = carrier_of_host();
   const auto added = host_adapter_->add_port(*path, port);
   CHECK(added.has_value());
   host::HostConfig settings;
@@ -164,12 +142,15 @@ void World::start_host() {
 void World::start_hostile() {
   if (hostile_end_ == nullptr) return;
   const HostileHost::Config what{.unit = iou_end_->address(),
+                                 .unit_key = public_key_of(Node::kUnit),
+                                 .stamp = next_stamp(),
+                                 .eui64 = eui64_of(config, Node::kHostile),
                                  .profile = config.profile,
                                  .cell_bytes = config.cell_bytes,
                                  .victim = kHostMac,
-                                 .victim_eui64 = kHostEui64};
-  hostile = std::make_unique<HostileHost>(*hostile_end_, what, random,
-                                          config.hostility == Hostility::kQuiet, clock.now());
+                                 .victim_eui64 = host_eui64_};
+  hostile = std::make_unique<HostileHost>(*hostile_end_, what, clock, random,
+                                          config.hostility == Hostility::kQuiet);
 }
 
 // Returns true if the frame is of the hostile host. It leaves with its own address only.

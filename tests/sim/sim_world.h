@@ -38,7 +38,7 @@ struct WorldConfig {
   base::Duration idle_release{};                                // of the host; 0: never
   std::uint32_t host_queue = 0;                                 // that the host is
   Hostility hostility = Hostility::kNone;  // kQuiet: a second host is attached, and does nothing
-  bool is_keyed = false;                   // REQUIRES no hostile host
+  bool is_keyed = false;                   // with a second host all have keys
 };
 
 class World {
@@ -67,6 +67,8 @@ class World {
   fabric::Adapter& iou_adapter() { return *iou_adapter_; }
   fabric::FaultUnderlay& host_path() { return *host_path_; }
   fabric::FaultUnderlay& iou_path() { return *iou_path_; }
+  // REQUIRES keys.
+  fabric::session::KeyedUnderlay& iou_sessions() { return *carrier_of_iou_; }
   // kill -9 and start again: nothing of the old process is left but its datagrams.
   void restart_host();
   void restart_iou();
@@ -108,8 +110,6 @@ class World {
   std::uint64_t iterations = 0;
 
  private:
-  // The identities of the carrier's keys, and the rights that go with them.
-  class KeyedEnd;
   struct Rights;
 
   void start_host();
@@ -121,9 +121,13 @@ class World {
   bool is_host_up() const;
   void iterate(base::Time end);
   void watch_pairs();
-  // Returns what the port of this end sends by, and the address of the peer there; with is_keyed
-  // new sessions.
-  std::pair<fabric::Underlay*, fabric::PeerAddress> carrier(bool is_of_host);
+  // What the port of this end sends by, with new sessions if there are keys; for the host also the
+  // address of the unit there.
+  fabric::Underlay& carrier_of_unit();
+  std::pair<fabric::Underlay*, fabric::PeerAddress> carrier_of_host();
+  std::function<std::uint64_t()> next_stamp() {
+    return [this] { return ++stamp_; };
+  }
   // Counters that stay 0 whatever the path does; read before a process ends.
   void collect_forbidden();
 
@@ -132,7 +136,6 @@ class World {
   fabric::InProcessUnderlay* iou_end_ = nullptr;
   fabric::InProcessUnderlay* hostile_end_ = nullptr;
   std::unique_ptr<fabric::FaultUnderlay> host_path_, iou_path_;
-  std::unique_ptr<KeyedEnd> iou_keyed_;
   std::unique_ptr<fabric::session::KeyedUnderlay> carrier_of_host_, carrier_of_iou_;
   const fabric::Eui64 host_eui64_;
   std::uint64_t stamp_ = 0;  // of the last handshake
