@@ -55,14 +55,17 @@ HandshakeGate::Verdict HandshakeGate::check(base::Time now, base::Bytes initiati
                                             const PeerAddress& from, bool is_peer_there) {
   if (!has_mac1(initiation, own_)) return drop(SessionCounter::kRxDropMac);
   const std::uint32_t left = agreements_.left(now);
-  if (left < config_.cookies_below) {
-    if (jar_.has_mac2(now, initiation, from)) {
-      // The address is proven, so it may be held to its share. Without a token none is remembered.
-      if (left == 0 || !sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
-    } else if (!is_peer_there || !peers_.take(now, from)) {
-      return cookies_.take(now) ? Verdict::kCookie : drop(SessionCounter::kRxDropBudget);
-    }
+  if (left >= config_.cookies_below) return may_agree(now) ? Verdict::kPass : Verdict::kDrop;
+  const bool has_cookie = jar_.has_mac2(now, initiation, from);
+  if (is_peer_there && (has_cookie ? proven_peers_ : peers_).take(now, from)) {
+    return Verdict::kPass;
   }
+  if (!has_cookie) {
+    const bool may = (is_peer_there && cookies_of_peers_.take(now, from)) || cookies_.take(now);
+    return may ? Verdict::kCookie : drop(SessionCounter::kRxDropBudget);
+  }
+  // The address is proven, so it may be held to its share. Without a token none is remembered.
+  if (left == 0 || !sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
   return may_agree(now) ? Verdict::kPass : Verdict::kDrop;
 }
 

@@ -60,8 +60,10 @@ class HandshakeGate {
   const MacKeys& own_;
   base::Counters<SessionCounter>& counters_;
   base::RateLimit agreements_, cookies_;
-  SourceLimits sources_;      // with a cookie
-  SourceLimits peers_{1, 2};  // without one: enough to renew keys, and little to be spent by others
+  SourceLimits sources_;  // with a cookie
+  // Addresses of peers, besides the budgets above, which strangers may use up: enough to renew
+  // keys. What needs no cookie, and cookies themselves, others may spend who forge the address.
+  SourceLimits peers_{1, 2}, proven_peers_{5, 5}, cookies_of_peers_{100, 100};
   CookieJar jar_;
 };
 

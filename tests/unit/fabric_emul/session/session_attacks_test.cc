@@ -269,6 +269,44 @@ TEST_F(SessionAttackTest, S_60_a_flood_ends_no_session) {
   EXPECT_EQ(count(SessionCounter::kTxDropNoKeys), 0U);
 }
 
+// Who has many addresses proves each of them, and takes all key agreements.
+TEST_F(SessionAttackTest, S_60_a_flood_with_cookies_ends_no_session) {
+  world_.common.records.rekey_after = 1s;
+  world_.common.records.reject_after = 3s;
+  world_.start();
+  world_.connect();
+  const MacKeys unit(public_key_of(world_.unit_secret));
+  struct Flooder {
+    InProcessUnderlay* at;
+    std::optional<Mac> cookie{};
+  };
+  std::vector<Flooder> flooders;
+  for (int i = 0; i < 20; ++i) flooders.push_back({&world_.hub.add_endpoint()});
+  const auto flood = [&](Flooder& from) {
+    Buffer message = forged_initiation();
+    put_macs(message, unit, from.cookie ? &*from.cookie : nullptr);
+    from.at->send(world_.unit_at.address(), message, message.size());
+    world_.unit->receive();
+    while (const auto batch = from.at->receive()) {
+      if (type_of(batch->bytes) == MessageType::kCookie)
+        from.cookie = open_cookie(batch->bytes, unit, mac1_of(message));
+    }
+  };
+  for (int i = 0; i < 600; ++i) {
+    world_.clock.advance(10ms);
+    for (Flooder& each : flooders) flood(each);
+    world_.send_up(KeyedWorld::payload(60, 1));
+    world_.send_down(KeyedWorld::payload(60, 2));
+    world_.exchange();
+  }
+  // All of what the common budget allows goes to them.
+  EXPECT_GE(count(SessionCounter::kRxDropHandshake), 1200U);
+  EXPECT_LE(count(SessionCounter::kRxDropHandshake), 1300U);
+  EXPECT_GE(world_.host->count(SessionCounter::kRekeyed), 4U);
+  EXPECT_EQ(world_.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
+  EXPECT_EQ(count(SessionCounter::kTxDropNoKeys), 0U);
+}
+
 // Without a cookie an address gets little, also if it is that of a peer.
 TEST_F(SessionAttackTest, S_60_a_forged_address_of_a_peer_costs_few_agreements) {
   world_.start();
