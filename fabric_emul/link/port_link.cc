@@ -19,7 +19,10 @@ void drop_received(PortContext& context) {
 }  // namespace
 
 bool PortLink::may_be_forgotten(base::Time now) const {
-  if (up() || is_client()) return false;
+  if (is_client()) return false;
+  const bool has_process_ended = peer_user_ && !context_.underlay.user_of(address());
+  if (has_process_ended) return true;
+  if (up()) return false;
   return handshake_.has_received_bye() || !has_address() ||
          now - last_heard() >= context_.config.forget_after;
 }

@@ -21,8 +21,8 @@ class PortLink final : public Link {
   bool is_heard(base::Time now) const { return up() && now < keep_alive_.missing_at(); }
   // Whether it is known where the peer is: not since another one proved to be there.
   bool has_address() const { return address() != PeerAddress{}; }
-  // A peer that sent BYE, that lost its address, or that was not heard for forget_after, may lose
-  // its slot to another.
+  // A peer that sent BYE, that lost its address, whose process has ended, or that was not heard for
+  // forget_after, may lose its slot to another.
   bool may_be_forgotten(base::Time now) const;
   // Ends the peer; the slot can be taken. REQUIRES may_be_forgotten().
   void forget();

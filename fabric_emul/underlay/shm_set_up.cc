@@ -19,7 +19,7 @@
 namespace splitnic::fabric {
 namespace {
 
-constexpr int kBacklog = 16;
+constexpr int kAcceptedMax = 16;  // in one call
 
 // Room in sun_path was checked by open().
 sockaddr_un socket_address(const std::string& path) {
@@ -141,7 +141,7 @@ base::Status ShmUnderlay::listen() {
   if (config_.users && ::chmod(path_.c_str(), 0666) != 0) {
     return base::Error::from_errno("opening " + path_ + " to other users", errno);
   }
-  if (::listen(listener_.get(), kBacklog) != 0 || !watch(listener_.get(), kListenerKey)) {
+  if (::listen(listener_.get(), SOMAXCONN) != 0 || !watch(listener_.get(), kListenerKey)) {
     return base::Error::from_errno("listening at " + path_, errno);
   }
   keep_spare();
@@ -195,7 +195,7 @@ bool ShmUnderlay::connect_in(const std::string& directory) {
 }
 
 void ShmUnderlay::accept_all() {
-  for (int i = 0; i < kBacklog; ++i) {
+  for (int i = 0; i < kAcceptedMax; ++i) {
     base::UniqueFd socket(::accept(listener_.get(), nullptr, nullptr));
     if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
       refuse_for_want_of_descriptors();

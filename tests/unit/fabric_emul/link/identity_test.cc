@@ -117,16 +117,18 @@ TEST_F(IdentityTest, M_8_a_user_takes_the_place_of_its_process_that_has_ended) {
   EXPECT_EQ(&listener.link(), &link);
 }
 
-// One user of the machine, or one node behind a switch, has one address and may state any identity.
-TEST_F(IdentityTest, M_8_who_changes_its_identity_takes_one_place_from_the_others) {
-  PortConfig config = config_of(0xA, 100, true);
-  config.links_max = 4;
-  InProcessUnderlay& at = hub.add_endpoint();
-  End end(at, config);
-  InProcessUnderlay& of_hostile = hub.add_endpoint();
-  const auto connect_to_end = [&](InProcessUnderlay& from, std::uint64_t eui64) {
+// A listener with four places, and peers one after the other.
+struct FewPlacesTest : IdentityTest {
+  FewPlacesTest() : few_at(hub.add_endpoint()), few_users(few_at), end(few_users, few()) {}
+  static PortConfig few() {
+    PortConfig config = config_of(0xA, 100, true);
+    config.links_max = 4;
+    return config;
+  }
+  // Returns whether the peer has a link for a moment. It ends silently.
+  bool connects(InProcessUnderlay& from, std::uint64_t eui64) {
     End client(from, config_of(eui64, 300 + eui64));
-    client.port.connect(at.address(), clock.now());
+    client.port.connect(few_at.address(), clock.now());
     for (int i = 0; i < 10; ++i) {
       end.receive(clock.now());
       end.port.flush(clock.now());
@@ -135,11 +137,33 @@ TEST_F(IdentityTest, M_8_who_changes_its_identity_takes_one_place_from_the_other
     }
     clock.advance(100ms);
     return client.watch.link != nullptr && client.link().up();
-  };
-  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(connect_to_end(of_hostile, 0x1000 + i)) << i;
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    EXPECT_TRUE(connect_to_end(hub.add_endpoint(), 0x2000 + i)) << i;
   }
+
+  InProcessUnderlay& few_at;
+  ProvingUnderlay few_users;
+  End end;
+};
+
+// One node behind a switch has one address and may state any identity.
+TEST_F(FewPlacesTest, M_8_who_changes_its_identity_takes_one_place_from_the_others) {
+  InProcessUnderlay& of_hostile = hub.add_endpoint();
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(connects(of_hostile, 0x1000 + i)) << i;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(connects(hub.add_endpoint(), 0x2000 + i)) << i;
+  }
+}
+
+// Each process of a user of the machine has another address.
+TEST_F(FewPlacesTest, M_8_processes_that_have_ended_take_no_place) {
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    InProcessUnderlay& process = hub.add_endpoint();
+    few_users.users[process.address()] = 1000;
+    EXPECT_TRUE(connects(process, 0x1000 + i)) << i;
+    few_users.users.erase(process.address());
+  }
+  InProcessUnderlay& other = hub.add_endpoint();
+  few_users.users[other.address()] = 1001;
+  EXPECT_TRUE(connects(other, 0x2000));
 }
 
 TEST_F(IdentityTest, M_2_a_peer_with_short_cells_is_refused) {
