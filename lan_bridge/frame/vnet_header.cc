@@ -25,6 +25,9 @@ static_assert(offsetof(VnetHeaderWire, gso_size) == 4 &&
 
 // The tag of a PVID moves an offset by its length, in 16 bits. [L-12]
 constexpr std::size_t kOffsetMax = UINT16_MAX - kVlanTagBytes;
+// Behind Ethernet and the shortest header of IP. A checksum is stored after addresses and VLAN of a
+// frame were compared with the rights of its host, so it must not lie in them.
+constexpr std::size_t kChecksumStartMin = kEthernetBytes + 20;
 
 // Checks that the frame has the headers that gso_type names, and that its checksum lies where they
 // put it.
@@ -115,7 +118,7 @@ VnetVerdict rebuild(base::MutableBytes frame, std::uint32_t offloads_granted, st
   VnetHeader out;
   if (in.needs_checksum()) {
     const std::size_t field = std::size_t{in.csum_start} + in.csum_offset;
-    if (in.csum_start < kEthernetBytes || in.csum_start > kOffsetMax ||
+    if (in.csum_start < kChecksumStartMin || in.csum_start > kOffsetMax ||
         field + 2 > ethernet.size()) {
       return VnetVerdict::kChecksumRange;
     }

@@ -68,7 +68,7 @@ enum class VnetVerdict : std::uint8_t {
   kShort,          // no room for both headers
   kTooLong,        // longer than any frame: kFrameBytesMax
   kNotGranted,     // an offload that was not granted
-  kChecksumRange,  // csum_start and csum_offset leave the frame
+  kChecksumRange,  // csum_start and csum_offset leave the frame, or are in front of IP's payload
   kHeaders,        // the headers are not those of the super-frame that gso_type claims
   kGsoSize,        // segments are too short, too many, or would exceed the MTU
   kCount_

@@ -75,7 +75,8 @@ void check_rebuilt(base::Bytes frame, std::uint32_t granted, std::uint32_t mtu) 
   CHECK((offloads_used(header) & ~granted) == 0);
   CHECK((header.flags & ~VnetHeader::kNeedsChecksum) == 0);
   if (header.needs_checksum()) {
-    CHECK(header.csum_start >= kEthernetBytes && header.csum_start <= UINT16_MAX - kVlanTagBytes);
+    CHECK(header.csum_start >= kEthernetBytes + 20 &&
+          header.csum_start <= UINT16_MAX - kVlanTagBytes);
     CHECK(std::size_t{header.csum_start} + header.csum_offset + 2 <= ethernet.size());
   }
   if (header.gso() == GsoType::kNone) {

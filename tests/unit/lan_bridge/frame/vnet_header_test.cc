@@ -96,10 +96,22 @@ TEST(VnetHeaderTest, the_checksum_field_must_lie_in_the_frame) {
   };
   EXPECT_EQ(verdict(bytes - 2U, 0), VnetVerdict::kGood);
   EXPECT_EQ(verdict(bytes - 1U, 0), VnetVerdict::kChecksumRange);
-  EXPECT_EQ(verdict(14, bytes - 16U), VnetVerdict::kGood);
-  EXPECT_EQ(verdict(14, bytes - 15U), VnetVerdict::kChecksumRange);
-  EXPECT_EQ(verdict(13, 0), VnetVerdict::kChecksumRange);
+  EXPECT_EQ(verdict(34, bytes - 36U), VnetVerdict::kGood);
+  EXPECT_EQ(verdict(34, bytes - 35U), VnetVerdict::kChecksumRange);
   EXPECT_EQ(verdict(0xFFFF, 0xFFFF), VnetVerdict::kChecksumRange);
+}
+
+// Its sum would be stored there once the unit has looked at the VLAN.
+TEST(VnetHeaderTest, M_4_a_checksum_lies_behind_addresses_and_tags) {
+  const Bytes frame = make_frame({.tags = {100}, .payload_bytes = 60, .is_partial = true});
+  VnetHeader header = header_of(frame);
+  header.csum_offset = 0;
+  for (unsigned start = 0; start < 34; ++start) {
+    header.csum_start = static_cast<std::uint16_t>(start);
+    EXPECT_EQ(rebuild_with(frame, header), VnetVerdict::kChecksumRange) << start;
+  }
+  header.csum_start = 34;
+  EXPECT_EQ(rebuild_with(frame, header), VnetVerdict::kGood);
 }
 
 TEST(VnetHeaderTest, a_segment_must_fit_the_mtu) {
