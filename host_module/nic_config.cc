@@ -8,6 +8,7 @@
 #include "control/parse_outcome.h"
 #include "control/values.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
+#include "messaging/cfgutil/echo.h"
 
 namespace splitnic::host {
 namespace {
@@ -208,13 +209,14 @@ void NicConfig::end_settling(std::optional<CfgCode> code, const WhyOf& why_of) {
 void NicConfig::follow(base::Time now) {
   if (!is_follow_due_ || now < follow_at_) return;
   is_follow_due_ = false;
-  follow_speed();  // first: who follows the carrier reads the speed then
+  const bool is_speed_news = follow_speed();  // first: who follows the carrier reads it then
   if (configured()) is_moving_ = false;
   if (!is_moving_) return_by_.reset();
   const bool is_carrier_news =
       !is_moving_ && !leaves_carrier_ && is_carrier_wanted() != has_carrier_;
   if (is_carrier_news) apply_carrier();
-  if (follow_mtu() || is_carrier_news) count_change(now);
+  const bool is_mtu_news = follow_mtu();
+  if (is_speed_news || is_mtu_news || is_carrier_news) count_change(now);
 }
 
 // A loss that came too early makes the next change wait twice as long.
@@ -239,14 +241,16 @@ void NicConfig::apply_carrier() {
   }
 }
 
-// The interface shows the speed of the card. A kernel that cannot set it shows another one.
-void NicConfig::follow_speed() {
-  if (is_additional_ || sync_.lan_speed_mbps == 0) return;
+// The interface shows the speed of the card. A kernel that cannot set it shows another one. Returns
+// whether it is news.
+bool NicConfig::follow_speed() {
+  if (is_additional_ || sync_.lan_speed_mbps == 0) return false;
   const std::pair speed{sync_.lan_speed_mbps, sync_.is_lan_full_duplex};
-  if (std::exchange(shown_speed_, speed) == speed) return;
+  if (std::exchange(shown_speed_, speed) == speed) return false;
   if (auto done = tap_.set_speed(speed.first, speed.second); !done) {
     base::log_debug("speed: " + done.error().text());
   }
+  return true;
 }
 
 // Sets the smaller of the LAN's MTU and the user's, if the user has set one. Returns whether that
@@ -338,13 +342,8 @@ CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time no
 
 CfgReply NicConfig::on_request(const messaging::CfgRequest& request, base::Time now) {
   switch (request.code) {
-    case CfgCode::kEcho: {
-      cfg::EchoRequest echo;
-      if (!parse(request, echo)) return {CfgStatus::kBadValue, {}};
-      cfg::EchoReply reply;
-      reply.set_data(echo.data());
-      return {CfgStatus::kOk, reply.SerializeAsString()};
-    }
+    case CfgCode::kEcho:
+      return messaging::reply_to_echo(request.data);
     case CfgCode::kEvent:
       return on_event(request, now);
     case CfgCode::kAnnounce:

@@ -191,7 +191,7 @@ class NicConfig {
   void count_change(base::Time now);
   bool follow_mtu();
   void read_lists(base::Time now);
-  void follow_speed();
+  bool follow_speed();
   void take_lan_mtu(std::uint32_t mtu);
 
   lan::FramePort& tap_;

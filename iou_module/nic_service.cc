@@ -8,6 +8,7 @@
 #include "iou_module/cfg_data.h"
 #include "lan_bridge/frame/mtu.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
+#include "messaging/cfgutil/echo.h"
 
 namespace splitnic::iou {
 namespace {
@@ -291,13 +292,8 @@ CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {
       reply.mutable_link()->set_full_duplex(state.full_duplex);
       return ok(reply);
     }
-    case CfgCode::kEcho: {
-      cfg::EchoRequest ask;
-      if (!parse(request, ask)) return refuse(CfgStatus::kBadValue);
-      cfg::EchoReply reply;
-      reply.set_data(ask.data());
-      return ok(reply);
-    }
+    case CfgCode::kEcho:
+      return messaging::reply_to_echo(request.data);
     case CfgCode::kGetVersion: {
       cfg::GetVersionReply reply;
       reply.set_version(messaging::kMessageVersion);

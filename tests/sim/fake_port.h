@@ -90,6 +90,10 @@ class FakePort final : public lan::FramePort {
     state_.mtu = mtu;
     return {};
   }
+  base::Status set_speed(std::uint32_t, bool) override {
+    ++speed_calls;
+    return {};
+  }
   base::Status set_mac(const lan::MacAddress& mac) override {
     ++mac_calls;
     if (mac == refused_mac) return base::Error("Device or resource busy");
@@ -126,6 +130,7 @@ class FakePort final : public lan::FramePort {
   std::optional<lan::MacAddress> refused_mac{};            // that set_mac() refuses
   std::uint64_t mac_calls = 0;
   std::uint64_t mtu_calls = 0;
+  std::uint64_t speed_calls = 0;
   std::uint64_t carrier_calls = 0;
   std::uint64_t read_frames = 0;
   std::uint64_t written_frames = 0;

@@ -55,10 +55,11 @@ class NicConfigFixture : public ::testing::Test {
     nic_.on_tap_state(harness_.clock.now());
   }
   void lan_has_mtu(std::uint32_t mtu) { lan_has_mtu(nic_, mtu); }
-  void lan_has_link(bool is_up) {
+  void lan_has_link(bool is_up, std::uint32_t speed_mbps = 0) {
     messaging::cfg::EventRequest event;
     event.set_generation(++generation_);
     event.mutable_link()->set_up(is_up);
+    event.mutable_link()->set_speed_mbps(speed_mbps);
     const std::string data = event.SerializeAsString();
     nic_.on_request({CfgCode::kEvent, base::as_bytes(data)}, harness_.clock.now());
   }

@@ -41,6 +41,18 @@ TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
   EXPECT_FALSE(tap_.carrier);
 }
 
+TEST_F(NicFollowTest, M_20_the_speed_follows_ten_times_per_second) {
+  configure();
+  run_pumped(1s);
+  const std::uint64_t speeds = tap_.speed_calls;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    lan_has_link(true, 1000 + i % 2 * 1500);
+    run_pumped(1ms);
+  }
+  EXPECT_LE(tap_.speed_calls - speeds, 11U);
+  EXPECT_GE(tap_.speed_calls - speeds, 5U);
+}
+
 TEST_F(NicFollowTest, B_09_a_link_that_is_set_down_has_no_carrier) {
   configure();
   run_pumped(1s);

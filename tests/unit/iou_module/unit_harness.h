@@ -253,6 +253,7 @@ class UnitHarness {
   }
   sim::FakePort& lan(std::size_t nic = 0) { return *lans_[nic]; }
   fabric::Port& port() { return *port_; }  // of the unit
+  const fabric::PeerAddress& address() const { return end_->address(); }
 
   bool iterate() {
     bool made_progress = unit->step(clock.now(), true);
