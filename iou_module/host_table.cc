@@ -140,16 +140,16 @@ void HostTable::give(const lan::MacAddress& mac, const AttachedHost& by) {
 void HostTable::learn_source(const lan::MacAddress& source, base::Bytes frame) {
   if (lan::is_multicast(source) || source == lan::MacAddress{} || has_right_to(source)) return;
   const lan::MacAddress to = lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes));
-  if (lan::is_multicast(to) && groups_.has(SentGroups::hash_of(frame), now_)) return;
+  if (lan::is_multicast(to) && groups_.has(SentGroups::head_of(frame), now_)) return;
   lan_addresses_.learn(source, now_);
   if (siblings_ != nullptr) siblings_->notify_address(nic_, source);
 }
 
 void HostTable::note_group(const AttachedHost& from, base::Bytes frame) {
   const HostId node = from.identity().node;
-  const SentGroups::Hash hash = SentGroups::hash_of(frame);
-  groups_.note(node, hash, now_);
-  if (siblings_ != nullptr) siblings_->notify_group({nic_, node, hash});
+  const SentGroups::Head head = SentGroups::head_of(frame);
+  groups_.note(node, head, now_);
+  if (siblings_ != nullptr) siblings_->notify_group({nic_, node, head});
 }
 
 bool HostTable::has_right_to(const lan::MacAddress& mac) const {

@@ -88,7 +88,9 @@ class HostTable {
   }
   // A group frame of this host leaves for the LAN, with its tag; it may come back to any queue.
   void note_group(const AttachedHost& from, base::Bytes frame);
-  void on_group(const HostId& node, SentGroups::Hash hash) { groups_.note(node, hash, now_); }
+  void on_group(const HostId& node, const SentGroups::Head& head) {
+    groups_.note(node, head, now_);
+  }
   // The rights of a host changed, or it is new: the addresses that they list are not the LAN's.
   void respect_rights(const AttachedHost& host);
 

@@ -79,7 +79,7 @@ class LanNic final : public HostOwner {
   }
   void on_group(const GroupNews& news, base::Time now) {
     hosts_.set_time(now);
-    hosts_.on_group(news.node, news.hash);
+    hosts_.on_group(news.node, news.head);
   }
   void on_handed(const HostId& node, base::Bytes frame) { hosts_.on_handed(node, frame); }
   // Looks up the rights of each host again. What a host is not permitted any more it loses at once,

@@ -14,7 +14,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "iou_module/host_id.h"
 #include "lan_bridge/frame/ethernet.h"
 #include "lan_bridge/frame/vnet_header.h"
@@ -23,36 +22,44 @@ namespace splitnic::iou {
 
 class SentGroups {
  public:
-  using Hash = std::uint32_t;
+  // Two frames with one head are the same: it has their addresses and the headers behind them.
+  struct Head {
+    // Ethernet and ARP, or Ethernet, IPv4 and the UDP ports and length.
+    static constexpr std::size_t kBytesMax = 40;
+    std::array<std::byte, kBytesMax> bytes{};
+    std::size_t size = 0;
+    friend bool operator==(const Head&, const Head&) = default;
+  };
   static constexpr base::Duration kReturnsWithin = std::chrono::seconds(1);
   static constexpr std::size_t kFramesMax = 64;   // of a host
   static constexpr std::size_t kHostsMax = 1024;  // beyond, all are forgotten
 
-  // `frame` is [virtio-net header][Ethernet frame], as it is on the LAN. All that is hashed is
-  // there before the LAN port computes a checksum.
-  static Hash hash_of(base::Bytes frame) {
+  // `frame` is [virtio-net header][Ethernet frame], as it is on the LAN. All of the head is there
+  // before the LAN port computes a checksum.
+  static Head head_of(base::Bytes frame) {
     const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
-    return base::crc32c(ethernet.first(std::min(ethernet.size(), kHashedBytes)));
+    Head head;
+    head.size = std::min(ethernet.size(), Head::kBytesMax);
+    std::ranges::copy(ethernet.first(head.size), head.bytes.begin());
+    return head;
   }
-  void note(const HostId& node, Hash hash, base::Time now) {
+  void note(const HostId& node, const Head& head, base::Time now) {
     if (hosts_.size() >= kHostsMax && !hosts_.contains(node)) hosts_.clear();
     Host& host = hosts_[node];
-    host.sent.at(host.next) = {hash, now + kReturnsWithin};
+    host.sent.at(host.next) = {head, now + kReturnsWithin};
     host.next = (host.next + 1) % kFramesMax;
   }
-  bool has(Hash hash, base::Time now) const {
+  bool has(const Head& head, base::Time now) const {
     return std::ranges::any_of(hosts_, [&](const auto& entry) {
       return std::ranges::any_of(entry.second.sent, [&](const Sent& sent) {
-        return sent.hash == hash && now < sent.until;
+        return now < sent.until && sent.head == head;
       });
     });
   }
 
  private:
-  // Ethernet and ARP, or Ethernet, IPv4 and the UDP ports and length.
-  static constexpr std::size_t kHashedBytes = 40;
   struct Sent {
-    Hash hash = 0;
+    Head head;
     base::Time until{};
   };
   struct Host {

@@ -32,7 +32,7 @@ struct HostNews {
 struct GroupNews {
   std::size_t nic = 0;
   HostId node;
-  SentGroups::Hash hash = 0;
+  SentGroups::Head head;
 };
 
 class Siblings {

@@ -1,5 +1,8 @@
 // The owner of an address: a host takes none from the LAN, from the NIC or from another host,
 // whether that is here or may come back.
+#include <cstring>
+
+#include "base/crc32c.h"
 #include "tests/unit/iou_module/rights_fixture.h"
 
 namespace splitnic::iou::harness::address_rights_test {
@@ -77,6 +80,37 @@ TEST_F(AddressRightsTest, H_1_a_short_frame_that_the_lan_returns_takes_nothing_f
   harness.lan().queue(frame_of(kEverybody, mac_number(1), 1, 0, 12 + 60));
   harness.run(5ms);
   EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
+}
+
+// The last four bytes that are compared, so that the CRC of all is that of another frame.
+void force_crc(Frame& frame, const Frame& other) {
+  constexpr std::uint32_t kPolynomial = 0x82F63B78;
+  const auto head = [](const Frame& of, std::size_t bytes) {
+    return base::Bytes(of).subspan(lan::kVnetHeaderBytes, bytes);
+  };
+  std::uint32_t wanted = ~base::crc32c(head(other, 40));
+  for (int i = 0; i < 32; ++i) {
+    const bool is_set = (wanted & 0x80000000U) != 0;
+    wanted = is_set ? (wanted ^ kPolynomial) << 1U | 1U : wanted << 1U;
+  }
+  wanted ^= ~base::crc32c(head(frame, 36));
+  std::memcpy(frame.data() + lan::kVnetHeaderBytes + 36, &wanted, sizeof wanted);
+  ASSERT_EQ(base::crc32c(head(frame, 40)), base::crc32c(head(other, 40)));
+}
+
+// A host cannot make the unit take the frames of a machine on the LAN for its own.
+TEST_F(AddressRightsTest, H_1_a_frame_of_another_machine_is_no_returned_one) {
+  attach_both();
+  ASSERT_EQ(filter_refusal_of(host, {kGateway}), std::nullopt);
+  const Frame of_gateway = frame_of(kEverybody, kGateway, 7);
+  Frame forged = frame_of(kEverybody, mac_number(1), 7);
+  force_crc(forged, of_gateway);
+  ASSERT_TRUE(sends(host, forged));
+  harness.lan().queue(of_gateway);
+  harness.run(5ms);
+  const std::size_t got = host.got.size();
+  EXPECT_TRUE(sends(other, frame_of(kGateway, mac_number(2), 2)));
+  EXPECT_EQ(host.got.size(), got) << "and not to the host";
 }
 
 // Another host cannot make the unit forget what a host has sent.
