@@ -16,9 +16,11 @@ namespace {
 
 namespace json = boost::json;
 
-// A queue that a host does not use knows its key and not its name.
+// A queue that a host does not use knows its key and not its name. Without a key a host is its
+// node, since two may state one name.
 auto identity_of(const KnownPeer& peer) {
-  return std::tuple(peer.key, peer.user, peer.key.empty() ? peer.name : std::string());
+  const std::string& otherwise = peer.node.empty() ? peer.name : peer.node;
+  return std::tuple(peer.key, peer.user, peer.key.empty() ? otherwise : std::string());
 }
 
 json::object to_json(const KnownPeer& peer) {

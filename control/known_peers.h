@@ -12,6 +12,7 @@ namespace splitnic::control {
 struct KnownPeer {
   std::string name;
   std::string key;                                      // public key; "": it has none
+  std::string node = {};                                // of a host without a key: its EUI-64
   std::optional<std::uint32_t> user = {};               // of a host over shm
   std::string state = "absent";                         // "up", "down", "connecting", "absent"
   std::string address = {};                             // where it was last

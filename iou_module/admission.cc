@@ -11,6 +11,7 @@
 #include "control/ip_address.h"
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/underlay/udp_address.h"
+#include "iou_module/host_label.h"
 
 namespace splitnic::iou {
 namespace {
@@ -133,7 +134,8 @@ base::Status Admission::evict(const std::string& name, base::Time now) {
   const auto is_meant = [&](const AttachedHost& host) {
     const KnownHost* known = known_of(host.link());
     if (known != nullptr && !known->rights.name.empty()) return known->rights.name == name;
-    return host.name() == name || host.link().peer_key() == name;
+    return label_of(host, unit_->hosts()) == name || host.link().peer_key() == name ||
+           name_with_node(host.stated_name(), host.identity().node) == name;
   };
   const auto evict_and_end = [&](const AttachedHost& host) {
     if (!is_meant(host)) return false;
@@ -159,8 +161,9 @@ control::KnownPeers Admission::peers() const {
       continue;
     }
     control::KnownPeer row;
-    row.name = host->name();
+    row.name = label_of(*host, unit_->hosts());
     row.user = host->link().peer_user();
+    if (host->link().peer_key().empty()) row.node = name_with_node("", host->identity().node);
     row.rights = "default";
     add_host(row, *host);
     others.push_back(std::move(row));
@@ -188,7 +191,7 @@ control::KnownPeer Admission::row_of(const KnownHost& host, const AttachedHost* 
         static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(*age).count());
   }
   if (attached == nullptr) return row;
-  if (row.name.empty()) row.name = attached->name();
+  if (row.name.empty()) row.name = label_of(*attached, unit_->hosts());
   add_host(row, *attached);
   return row;
 }
@@ -244,8 +247,9 @@ bool Admission::may_be_at(const PublicKey& key, const fabric::PeerAddress& at) c
 
 bool Admission::is_where_it_may_be(const KnownHost& host) const {
   if (host.key() == nullptr) return true;
-  const auto view = keyed_.view_of(*host.key());
-  return !view || !view->endpoint || may_be_at(*host.key(), *view->endpoint);
+  return std::ranges::all_of(keyed_.endpoints_of(*host.key()), [&](const fabric::PeerAddress& at) {
+    return may_be_at(*host.key(), at);
+  });
 }
 
 base::Status Admission::check_admission(const fabric::Link& link) const {

@@ -31,10 +31,6 @@ HostsReload::Settings HostsReload::settings_of(const IouOptions& options) const 
 }
 
 base::Result<HostsReload::Known> HostsReload::load() {
-  if (options_.hosts_path.empty()) {
-    known_ = read(settings_).value();
-    return Known();
-  }
   unit_.nics = options_.lan.size();
   unit_.has_vouched_lids = options_.has_vouched_lids();
   if (options_.common.keys.are_given()) {
@@ -45,10 +41,15 @@ base::Result<HostsReload::Known> HostsReload::load() {
   auto known = read(settings_);
   if (!known) return known.error();
   known_ = *std::move(known);
-  return known_;
+  return options_.hosts_path.empty() ? Known() : known_;
 }
 
 base::Result<HostsReload::Known> HostsReload::read(const Settings& settings) const {
+  for (const fabric::session::PublicKey& key : settings.allowed) {
+    if (!unit_.public_key) break;
+    const auto good = fabric::session::check_key_of_host(key, *unit_.public_key);
+    if (!good) return good.error().within("--allow-key " + fabric::session::base64_of(key.bytes));
+  }
   std::optional<HostsFile> file;
   if (!options_.hosts_path.empty()) {
     auto read = read_hosts_file(options_.hosts_path, unit_);

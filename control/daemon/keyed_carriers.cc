@@ -68,7 +68,13 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
 
 // It gets no reply, so only the log here has the reason.
 void KeyedCarriers::report_unknown(const session::PublicKey& key, const std::string& from) {
-  if (!unknown_.note(key, clock_.now())) return;
+  const auto report = unknown_.note(key, clock_.now());
+  if (report == UnknownKeys::Report::kNothing) return;
+  if (report == UnknownKeys::Report::kThereAreMore) {
+    return base::log_warn("more than " + std::to_string(UnknownKeys::kKeysMax) +
+                          " keys within a minute are not known here; the others are left out of "
+                          "the log (session.rx.drop.unknown_key counts all)");
+  }
   base::log_warn({base::EventKind::kRefused, from},
                  "the key " + session::base64_of(key.bytes) + " of the node at " + from +
                      " is not known here, so it gets no reply: " + advice_);
@@ -97,6 +103,15 @@ std::optional<session::KeyedUnderlay::PeerView> KeyedCarriers::view_of(
     if (view && (!newest || newest->agreed_at < view->agreed_at)) newest = view;
   }
   return newest;
+}
+
+std::vector<fabric::PeerAddress> KeyedCarriers::endpoints_of(const session::PublicKey& key) const {
+  std::vector<fabric::PeerAddress> endpoints;
+  for (const session::KeyedUnderlay* keyed : listening_) {
+    const auto view = keyed->view_of(key);
+    if (view && view->endpoint) endpoints.push_back(*view->endpoint);
+  }
+  return endpoints;
 }
 
 bool KeyedCarriers::are_agreed(const fabric::PeerAddress& peer) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,15 +18,21 @@ class UnknownKeys {
   static constexpr base::Duration kOnceIn = std::chrono::minutes(1);
   static constexpr std::size_t kKeysMax = 16;
 
-  // Returns whether the key is to be reported now.
-  bool note(const fabric::session::PublicKey& key, base::Time now) {
+  enum class Report : std::uint8_t { kNothing, kKey, kThereAreMore };
+
+  // Returns what is to be reported now: this key, or, once per minute, that there are more.
+  Report note(const fabric::session::PublicKey& key, base::Time now) {
     std::erase_if(reported_, [now](const Reported& one) { return now >= one.at + kOnceIn; });
-    if (reported_.size() == kKeysMax ||
-        std::ranges::find(reported_, key, &Reported::key) != reported_.end()) {
-      return false;
+    if (std::ranges::find(reported_, key, &Reported::key) != reported_.end()) {
+      return Report::kNothing;
     }
-    reported_.push_back({key, now});
-    return true;
+    if (reported_.size() < kKeysMax) {
+      reported_.push_back({key, now});
+      return Report::kKey;
+    }
+    if (now < more_at_) return Report::kNothing;
+    more_at_ = now + kOnceIn;
+    return Report::kThereAreMore;
   }
 
  private:
@@ -34,6 +41,7 @@ class UnknownKeys {
     base::Time at;
   };
   std::vector<Reported> reported_;
+  base::Time more_at_{};
 };
 
 }  // namespace splitnic::control

@@ -81,6 +81,15 @@ base::Result<PublicKey> parse_public_key(std::string_view text) {
       "' is not a public key: 44 characters of base64, as splitnic pubkey prints it");
 }
 
+// Any private key shows a point of low order.
+base::Status check_key_of_host(const PublicKey& key, const PublicKey& of_unit) {
+  if (key == of_unit) return base::Error("this is the key of the I/O unit: give that of the host");
+  Secret any;
+  any.mutable_bytes().fill(std::byte{0x40});
+  if (!x25519(any, key)) return base::Error("this is not the public key of anybody");
+  return {};
+}
+
 base::Result<Secret> read_key_file(const std::string& path, KeyOwner owner) {
   // Without O_NONBLOCK a FIFO would stop the program.
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

@@ -20,6 +20,9 @@ std::optional<Bytes32> bytes_of_base64(std::string_view text);
 
 base::Result<PublicKey> parse_public_key(std::string_view text);
 
+// Returns an error if no host can have this key: it is that of the I/O unit, or of nobody.
+base::Status check_key_of_host(const PublicKey& key, const PublicKey& of_unit);
+
 // Whose file may hold a key: who uses it must trust the owner, who only shows it need not.
 enum class KeyOwner : std::uint8_t { kTrusted, kAnyone };
 

@@ -186,6 +186,23 @@ TEST_F(AdmissionTest, L_7_a_host_that_is_not_in_the_file_is_none_of_its_hosts_by
   EXPECT_TRUE(guest.up());
 }
 
+// The name that both state is that of neither.
+TEST_F(AdmissionTest, L_7_of_two_hosts_that_state_one_name_each_is_evicted_alone) {
+  admission.set_known(
+      std::make_shared<KnownHosts>(std::nullopt, std::vector<fabric::session::PublicKey>()));
+  second.name = first.name;
+  ASSERT_TRUE(harness.attach(first, mac_number(1)));
+  ASSERT_TRUE(harness.attach(second, mac_number(2)));
+  EXPECT_EQ(row("host1#0000000000001001").state, "up");
+  EXPECT_EQ(row("host1#0000000000001002").state, "up");
+  EXPECT_FALSE(admission.evict("host1", harness.clock.now()));
+  ASSERT_TRUE(admission.evict("host1#0000000000001002", harness.clock.now()));
+  harness.run(5ms);
+  EXPECT_TRUE(first.up());
+  EXPECT_FALSE(second.up());
+  EXPECT_EQ(row("host1").state, "up") << "it is alone now";
+}
+
 // Behind a keyed switch a host is the node at its port, whatever it states.
 TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_lids) {
   admission.add_vouched(harness.port(), [](std::uint16_t lid) { return lid; });

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "fabric_emul/session/keys.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::iou {
@@ -218,6 +219,24 @@ TEST_F(HostsReloadTest, B_04_the_options_of_hosts_are_read_with_the_file) {
   finish();
   EXPECT_TRUE(has_[0]->rights_of_others().may_sniff);
   EXPECT_EQ(has_[0]->hosts_max(), 1U);
+}
+
+TEST_F(HostsReloadTest, B_04_a_key_that_no_host_can_have_changes_nothing) {
+  namespace session = fabric::session;
+  base::SeededRandom random(1);
+  const session::Secret own = session::random_private_key(random);
+  options_.common.keys.key_file = folder_.path("key");
+  ASSERT_TRUE(session::write_key_file(options_.common.keys.key_file, own));
+  start();
+  const control::OptionChanges changes{{"allow-key"}, {}};
+  for (const session::PublicKey& key : {session::public_key_of(own), session::PublicKey{}}) {
+    IouOptions read = options_;
+    read.common.keys.peers = {key};
+    EXPECT_FALSE(reload({&read, &changes}));
+    EXPECT_EQ(reply_->status, control::ReplyStatus::kFailed);
+    EXPECT_THAT(reply_->text, HasSubstr("--allow-key " + session::base64_of(key.bytes)));
+    EXPECT_TRUE(is_nothing_posted());
+  }
 }
 
 TEST_F(HostsReloadTest, B_04_a_note_of_the_options_is_in_the_reply) {

@@ -114,22 +114,25 @@ TEST(KeyedCarriersTest, an_unknown_key_is_reported_with_what_to_do_once_per_minu
 }
 
 TEST(UnknownKeysTest, no_more_than_a_few_keys_are_reported_per_minute) {
+  using enum UnknownKeys::Report;
   UnknownKeys keys;
   base::Time now{std::chrono::hours(1)};
-  std::size_t reported = 0;
+  std::vector<UnknownKeys::Report> reports;
   for (std::uint8_t i = 0; i < 200; ++i) {
     session::PublicKey key{};
     key.bytes[0] = std::byte{i};
-    if (keys.note(key, now)) ++reported;
+    reports.push_back(keys.note(key, now));
   }
-  EXPECT_EQ(reported, UnknownKeys::kKeysMax);
+  EXPECT_EQ(std::ranges::count(reports, kKey), UnknownKeys::kKeysMax);
+  EXPECT_EQ(std::ranges::count(reports, kThereAreMore), 1);
+  EXPECT_EQ(reports.at(UnknownKeys::kKeysMax), kThereAreMore);
   now += UnknownKeys::kOnceIn - std::chrono::seconds(1);
   session::PublicKey other{};
   other.bytes[0] = std::byte{255};
-  EXPECT_FALSE(keys.note(other, now));
+  EXPECT_EQ(keys.note(other, now), kNothing);
   now += std::chrono::seconds(1);
-  EXPECT_TRUE(keys.note(other, now));
-  EXPECT_FALSE(keys.note(other, now));
+  EXPECT_EQ(keys.note(other, now), kKey);
+  EXPECT_EQ(keys.note(other, now), kNothing);
 }
 
 }  // namespace keyed_carriers_test
