@@ -33,14 +33,16 @@ void EventLog::add(Event event) {
   for (const auto& wake : woken) wake();
 }
 
-// The newest event stays: it is the only one of its cause, or its cause has an older one.
+// Of the causes that have the most, the oldest event goes, since one peer has several causes. The
+// newest event stays: it is the only one of its cause, or its cause has an older one.
 void EventLog::make_room() {
   const auto most = std::ranges::max_element(
       count_of_, {}, [](const auto& cause_and_count) { return cause_and_count.second; });
   auto gone = kept_.begin();
   if (most->second > std::max<std::size_t>(capacity_ / kSharesOfCauses, 1)) {
-    gone =
-        std::ranges::find_if(kept_, [&](const auto& event) { return event->cause == most->first; });
+    gone = std::ranges::find_if(kept_, [&](const auto& event) {
+      return count_of_.find(event->cause)->second == most->second;
+    });
   }
   const auto count = count_of_.find((*gone)->cause);
   if (--count->second == 0) count_of_.erase(count);

@@ -57,8 +57,8 @@ class EventLog {
   void forget(std::uint64_t id);
 
  private:
-  // A cause may fill this part of the log, and more while there is room.
-  static constexpr std::size_t kSharesOfCauses = 8;
+  // A cause has this part of the log for itself, and more while there is room.
+  static constexpr std::size_t kSharesOfCauses = 64;
 
   struct Waiting {
     std::uint64_t number;

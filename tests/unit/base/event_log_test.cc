@@ -83,6 +83,17 @@ TEST(EventLogTest, H_4_a_flood_from_two_places_hides_no_other_event) {
   EXPECT_EQ(all.next, 2005U);
 }
 
+// One peer has this many: its link, host, address and MTU change all the time.
+TEST(EventLogTest, H_4_a_flood_from_eight_places_hides_no_refusal) {
+  EventLog log(64);
+  log.add(event_of(1, "refused"));
+  log.add(event_of(2, "gone"));
+  log.add(event_of(2, "gone too"));
+  for (std::uint32_t i = 0; i < 4000; ++i) log.add(event_of(100 + i % 8, std::to_string(i)));
+  const auto all = log.since(1, 3);
+  EXPECT_EQ(texts(all), (std::vector<std::string>{"refused", "gone", "gone too"}));
+}
+
 // Nobody has more than the share: the oldest event of all goes.
 TEST(EventLogTest, events_of_many_places_are_overwritten_in_their_order) {
   EventLog log(16);
