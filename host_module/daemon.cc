@@ -141,7 +141,7 @@ base::Status HostDaemon::open_lookups() {
                       ? control::NameLookup::open_announced(
                             options_.common.keys.peers[i],
                             options_.is_here() ? options_.tap.interface : "", has_sandbox())
-                      : control::NameLookup::open(options_.units[i].connect, has_sandbox());
+                      : open_lookup(options_.units[i].connect);
     if (!lookup) return lookup.error();
     lookups_.push_back(*std::move(lookup));
   }
@@ -160,10 +160,10 @@ control::sandbox::Needs HostDaemon::needs() const {
   control::sandbox::Needs needs;
   if (options_.is_tap()) {
     needs.changes_interfaces = true;
-    needs.folders.push_back({"/proc", FileRight::kRead});
+    needs.files.push_back({"/proc", FileRight::kRead});
   }
   if (options_.common.keys.are_given()) {
-    needs.folders.push_back({control::state_folder(), FileRight::kReplace});
+    needs.files.push_back({control::state_folder(), FileRight::kReplace});
   }
   if (config_.has_file()) needs.read_again(config_.file());
   return needs;

@@ -161,10 +161,10 @@ control::sandbox::Needs IouDaemon::needs() const {
   needs.changes_interfaces = changes_interfaces();
   needs.accepts_shm = std::ranges::any_of(options_.listen, &control::Endpoint::is_shm);
   if (needs.accepts_shm) {
-    needs.folders.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
+    needs.files.push_back({control::shm_folder(), control::sandbox::FileRight::kRemove});
   }
   if (options_.has_vouched_lids()) {  // it begins the sessions with the switch
-    needs.folders.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
+    needs.files.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
   }
   if (!options_.hosts_path.empty()) needs.read_again(options_.hosts_path);
   if (config_.has_file()) needs.read_again(config_.file());
@@ -285,7 +285,7 @@ base::Result<std::vector<Ports>> IouDaemon::open_nics(const lan::PortOptions& po
 // Before any key is read.
 base::Status IouDaemon::open_lookups() {
   for (const SwitchOptions& one : options_.switches) {
-    auto lookup = control::NameLookup::open(one.at, has_sandbox());
+    auto lookup = open_lookup(one.at);
     if (!lookup) return lookup.error();
     lookups_.push_back(*std::move(lookup));
   }

@@ -55,7 +55,7 @@ base::Status SwitchDaemon::open() {
     texts_.push_back(std::move(text->bytes));
   }
   for (const PortOption& port : options_.ports) {
-    auto lookup = control::NameLookup::open(port.at, has_sandbox());
+    auto lookup = open_lookup(port.at);
     if (!lookup) return lookup.error();
     lookups_.push_back(*std::move(lookup));
   }
@@ -73,12 +73,12 @@ control::sandbox::Needs SwitchDaemon::needs() const {
   using control::sandbox::FileRight;
   control::sandbox::Needs needs;
   if (options_.common.keys.are_given()) {
-    needs.folders.push_back({control::state_folder(), FileRight::kReplace});
+    needs.files.push_back({control::state_folder(), FileRight::kReplace});
   }
   needs.accepts_shm = std::ranges::any_of(
       options_.ports, [](const PortOption& port) { return port.at.is_shm() && !port.connects; });
   if (needs.accepts_shm) {
-    needs.folders.push_back({control::shm_folder(), FileRight::kRemove});
+    needs.files.push_back({control::shm_folder(), FileRight::kRemove});
   }
   for (const std::string& path : options_.topologies) needs.read_again(path);
   if (config_.has_file()) needs.read_again(config_.file());

@@ -126,7 +126,7 @@ class RawDaemon final : public control::Daemon {
   control::sandbox::Needs needs() const override {
     control::sandbox::Needs needs;
     if (options_.common.keys.are_given()) {
-      needs.folders.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
+      needs.files.push_back({control::state_folder(), control::sandbox::FileRight::kReplace});
     }
     return needs;
   }

@@ -199,6 +199,14 @@ base::Status Daemon::resolve_missing(const Lookups& lookups, Uplinks::Endpoints&
   return all;
 }
 
+base::Result<std::unique_ptr<NameLookup>> Daemon::open_lookup(const Endpoint& endpoint) const {
+  if (!has_sandbox()) return NameLookup::open(endpoint, std::nullopt);
+  const KeyOptions& keys = common_.keys;
+  std::vector<std::string> secrets{keys.key_file, keys.psk_file, keys.key_log};
+  std::erase(secrets, "");
+  return NameLookup::open(endpoint, secrets);
+}
+
 base::Result<Endpoint> Daemon::resolved(NameLookup& lookup) {
   lookup.request();
   std::optional<NameLookup::Found> found;
@@ -222,7 +230,7 @@ sandbox::Needs Daemon::all_needs() const {
   sandbox::Needs all = needs();
   const auto removes_in_folder_of = [&all](const std::string& path) {
     const std::string folder = std::filesystem::path(path).parent_path();
-    all.folders.push_back({folder.empty() ? "." : folder, sandbox::FileRight::kRemove});
+    all.files.push_back({folder.empty() ? "." : folder, sandbox::FileRight::kRemove});
   };
   removes_in_folder_of(common_.control_path);
   if (common_.metrics && !common_.metrics->path.empty())

@@ -89,6 +89,8 @@ class Daemon {
   }
   // Whether the program gives up privileges.
   bool has_sandbox() const { return sandbox::kIsBuilt && common_.is_sandboxed; }
+  // Begins the process that looks up this name. REQUIRES that no key has been read.
+  base::Result<std::unique_ptr<NameLookup>> open_lookup(const Endpoint& endpoint) const;
 
   const Process& process() const { return process_; }
   std::uint32_t queues_wanted() const { return queues_to_open(common_, allowed_); }

@@ -1,6 +1,8 @@
 #include "control/daemon/name_lookup.h"
 
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -16,7 +18,23 @@
 namespace splitnic::control {
 namespace {
 
+using Secrets = std::optional<std::vector<std::string>>;
+
 constexpr std::string_view kNone = "none\n";  // then the error; else one "ADDRESS:PORT" per line
+
+// The C library reads files here: its modules, and their settings.
+std::vector<std::string> folders_of_resolver() {
+  return {"/etc", "/run", "/usr", "/lib", "/lib64"};
+}
+
+std::optional<sandbox::Needs> needs(const Secrets& secrets) {
+  if (!secrets) return std::nullopt;
+  sandbox::Needs needs;
+  for (const std::string& folder : folders_of_resolver()) {
+    needs.files.push_back({folder, sandbox::FileRight::kReadAndList});
+  }
+  return needs;
+}
 
 std::string look_up(const std::string& name_and_port) {
   const auto found = fabric::UdpUnderlay::resolve_all(name_and_port);
@@ -28,19 +46,50 @@ std::string look_up(const std::string& name_and_port) {
   return lines;
 }
 
-void serve(SideProcess::Channel channel) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a lookup may take long
-  while (const auto name_and_port = channel.receive()) channel.send(look_up(*name_and_port));
+std::string look_up_without(const std::string& name_and_port, const Secrets& secrets) {
+  if (secrets) {
+    const auto rules = sandbox::rules_to_read_all_but(folders_of_resolver(), *secrets);
+    if (auto restricted = sandbox::restrict_files(rules); !restricted) {
+      return std::string(kNone) + restricted.error().text();
+    }
+  }
+  return look_up(name_and_port);
+}
+
+// A rule is about the files that there are when it is made, and those of the resolver are replaced
+// now and then. So each lookup has a process, with rules made for it; what strangers send is parsed
+// there alone.
+void look_up_apart(const SideProcess::Channel& channel, const std::string& name_and_port,
+                   const Secrets& secrets) {
+  const pid_t forked = ::fork();
+  if (forked == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a lookup may take long
+    ::_exit(channel.send(look_up_without(name_and_port, secrets)) ? 0 : 1);
+  }
+  int status = 0;
+  while (forked > 0 && ::waitpid(forked, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (forked > 0 && status == 0) return;
+  channel.send(std::string(kNone) + "the process that looks up " + name_and_port +
+               " ended before it had a result");
+}
+
+void serve(const SideProcess::Channel& channel, const Secrets& secrets) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  while (const auto name_and_port = channel.receive()) {
+    look_up_apart(channel, *name_and_port, secrets);
+  }
 }
 
 }  // namespace
 
-base::Result<std::unique_ptr<NameLookup>> NameLookup::open(const Endpoint& endpoint,
-                                                           bool is_restricted) {
+base::Result<std::unique_ptr<NameLookup>> NameLookup::open(
+    const Endpoint& endpoint, const std::optional<std::vector<std::string>>& secrets) {
   std::unique_ptr<SideProcess> process;
   if (endpoint.is_name()) {
-    auto begun =
-        SideProcess::begin("splitnic-names", SideProcess::only_reads_files(is_restricted), serve);
+    auto begun = SideProcess::begin(
+        "splitnic-names", needs(secrets),
+        [secrets](const SideProcess::Channel& channel) { serve(channel, secrets); });
     if (!begun) return begun.error();
     process = *std::move(begun);
   }

@@ -23,13 +23,14 @@ class NameLookup {
   using Found = base::Result<std::vector<Endpoint>>;
   static constexpr std::size_t kAddressesMax = 16;
 
-  // An endpoint that has no name is its own result, and needs no process.
-  static base::Result<std::unique_ptr<NameLookup>> open(const Endpoint& endpoint,
-                                                        bool is_restricted);
+  // An endpoint that has no name is its own result, and needs no process. `secrets`: the files that
+  // the resolver of the system cannot read, nor what is in their folders; nothing: the program has
+  // no sandbox.
+  static base::Result<std::unique_ptr<NameLookup>> open(
+      const Endpoint& endpoint, const std::optional<std::vector<std::string>>& secrets);
 
   // The I/O unit of this key, wherever it announces itself (mdns.h), but for the interface
-  // `not_on`;
-  // "": any. REQUIRES kHasMdns.
+  // `not_on`; "": any. REQUIRES kHasMdns.
   static base::Result<std::unique_ptr<NameLookup>> open_announced(
       const fabric::session::PublicKey& key, const std::string& not_on, bool is_restricted);
 

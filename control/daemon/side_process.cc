@@ -97,15 +97,6 @@ bool SideProcess::Channel::send(const std::string& packet, std::span<const int> 
   return ::sendmsg(fd_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-std::optional<sandbox::Needs> SideProcess::only_reads_files(bool is_restricted) {
-  if (!is_restricted) return std::nullopt;
-  sandbox::Needs needs;
-  for (const char* const folder : {"/etc", "/run", "/usr", "/lib", "/lib64"}) {
-    needs.folders.push_back({folder, sandbox::FileRight::kRead});
-  }
-  return needs;
-}
-
 std::optional<sandbox::Needs> SideProcess::reads_no_files(bool is_restricted) {
   if (!is_restricted) return std::nullopt;
   return sandbox::Needs();

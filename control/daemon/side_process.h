@@ -51,11 +51,8 @@ class SideProcess {
   static base::Result<std::unique_ptr<SideProcess>> begin(const std::string& name,
                                                           const std::optional<sandbox::Needs>& kept,
                                                           std::function<void(Channel)> body);
-  // Of a process that looks up names: it reads files wherever the C library needs it. Nothing: the
-  // program has no sandbox.
-  static std::optional<sandbox::Needs> only_reads_files(bool is_restricted);
-  // Of one that needs no file once it has begun, and parses what strangers send: so it cannot read
-  // the keys of the program, which has the same user.
+  // Of a process that needs no file once it has begun, and parses what strangers send: so it cannot
+  // read the keys of the program, which has the same user. Nothing: the program has no sandbox.
   static std::optional<sandbox::Needs> reads_no_files(bool is_restricted);
 
   // Passes one packet, or returns false: the process is gone, or has not read those before.

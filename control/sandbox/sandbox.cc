@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/log.h"
 #include "base/own_user.h"
 #include "control/sandbox/allowed_calls.h"
 #include "control/sandbox/capabilities.h"
@@ -19,8 +18,8 @@ namespace splitnic::control::sandbox {
 namespace {
 
 bool opens_files(const Needs& needs) {
-  return std::ranges::any_of(
-      needs.folders, [](const FolderRule& rule) { return rule.right != FileRight::kRemove; });
+  return std::ranges::any_of(needs.files,
+                             [](const FileRule& rule) { return rule.right != FileRight::kRemove; });
 }
 
 }  // namespace
@@ -31,10 +30,10 @@ bool opens_files(const Needs& needs) {
 void Needs::read_again(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::absolute(path, error);
-  folders.push_back({file.parent_path().string(), FileRight::kRead});
+  files.push_back({file.parent_path().string(), FileRight::kRead});
   if (std::filesystem::is_symlink(file, error)) {
     const auto target = std::filesystem::weakly_canonical(file, error);
-    folders.push_back({target.parent_path().string(), FileRight::kRead});
+    files.push_back({target.parent_path().string(), FileRight::kRead});
   }
 }
 
@@ -48,12 +47,7 @@ base::Status give_up_privileges(const Needs& needs) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
     return base::Error::from_errno("giving up privileges", errno);
   }
-  if (auto restricted = restrict_files(needs.folders); !restricted) {
-    const int why = restricted.error().errno_value();
-    if (why != ENOSYS && why != EOPNOTSUPP) return restricted;
-    base::log_debug(restricted.error().text() + ": only the modes of files protect them");
-  }
-  return {};
+  return restrict_files(needs.files);
 }
 
 base::Status filter_calls(const Needs& needs) {

@@ -27,7 +27,7 @@ struct Needs {
   bool changes_interfaces = false;  // keeps CAP_NET_ADMIN
   bool opens_interfaces = false;    // keeps CAP_NET_RAW
   bool accepts_shm = false;         // others connect to it over shared memory
-  std::vector<FolderRule> folders = {};
+  std::vector<FileRule> files = {};
 
   // The file, or one that replaces it, can be read.
   void read_again(const std::string& path);

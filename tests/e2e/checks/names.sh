@@ -85,6 +85,29 @@ check_lost() {
   reply || fail "no traffic without the resolver"
 }
 
+# The key of the host is below /etc. The resolver still reads its files there, also one that replaces another.
+check_key() {
+  topology_three || fail "the test hosts cannot be made"
+  listen_at=0.0.0.0:7471
+  start_iou
+  cp -a /etc "$work/etc" && install -d "$work/etc/splitnic" && install -m 600 "$work/host.key" "$work/etc/splitnic/nic0.key" || fail "no copy of /etc"
+  names_replaced "10.99.0.2 unit.example"
+  # shellcheck disable=SC2016 # for that shell
+  start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$work/etc" \
+    "$bin/splitnic-host" --connect udp://unit.example:7471 --tap nic0 --key-file /etc/splitnic/nic0.key --peer "$(public unit)" --name "$host_name" \
+    --control "$work/host.sock"
+  nic_up
+  ip -n "$ns_iou" addr del 10.99.0.2/24 dev fab0 && ip -n "$ns_iou" addr add 10.99.0.8/24 dev fab0 || fail "no new address"
+  names_replaced "10.99.0.8 unit.example"
+  within "traffic by the new address" 3000 looked_for_at "10.99.0.8:7471"
+  within "a reply" 2000 reply
+}
+# names_replaced LINE...: a new /etc/hosts in place of the old one, for check_key.
+names_replaced() {
+  names "$@"
+  mv "$work/hosts" "$work/etc/hosts"
+}
+
 # start_switch VARIABLE: a switch in the namespace that it names once the test hosts are made, with the host at its port 7501 and the unit at 7502.
 start_switch() {
   plain

@@ -187,8 +187,8 @@ TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_un
   const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
   worker.start(file(), 1);
   std::vector<std::unique_ptr<control::NameLookup>> lookups;
-  lookups.push_back(control::NameLookup::open(options_.units[0].connect, false).value());
-  lookups.push_back(control::NameLookup::open(found.value(), false).value());
+  lookups.push_back(control::NameLookup::open(options_.units[0].connect, std::nullopt).value());
+  lookups.push_back(control::NameLookup::open(found.value(), std::nullopt).value());
   worker.uplinks().follow_names(std::move(lookups), clock_.now());
   worker.step(clock_.now());
   EXPECT_FALSE(worker.uplinks().is_awaited(1));

@@ -127,8 +127,8 @@ TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_
   worker.start(lans({"a.pcap"}), 2, queues);
   follower.start(lans({"b.pcap"}), 2, queues);
   std::vector<std::unique_ptr<control::NameLookup>> lookups;
-  lookups.push_back(control::NameLookup::open(options_.switches[0].at, false).value());
-  lookups.push_back(control::NameLookup::open(found.value(), false).value());
+  lookups.push_back(control::NameLookup::open(options_.switches[0].at, std::nullopt).value());
+  lookups.push_back(control::NameLookup::open(found.value(), std::nullopt).value());
   worker.lead({&follower});
   worker.uplinks().follow_names(std::move(lookups), clock_.now());
   worker.step(clock_.now());

@@ -14,7 +14,7 @@ Endpoint at(const char* text) { return parse_endpoint(text).value(); }
 class FollowedNamesTest : public ::testing::Test {
  protected:
   void add(std::size_t peer, const Endpoint& found, const Endpoint& in_use) {
-    names_.add(peer, NameLookup::open(found, false).value(), in_use, now_);
+    names_.add(peer, NameLookup::open(found, std::nullopt).value(), in_use, now_);
   }
   std::optional<FollowedNames::Move> next() {
     return names_.next([this](std::size_t peer) { return heard_.at(peer); }, now_);

@@ -21,8 +21,9 @@ NameLookup::Found wait_for(NameLookup& lookup) {
   return base::Error("no result");
 }
 
-std::unique_ptr<NameLookup> open(const char* text) {
-  return NameLookup::open(parse_endpoint(text).value(), false).value();
+std::unique_ptr<NameLookup> open(
+    const char* text, const std::optional<std::vector<std::string>>& secrets = std::nullopt) {
+  return NameLookup::open(parse_endpoint(text).value(), secrets).value();
 }
 
 TEST(NameLookupTest, B_07_a_name_is_looked_up_as_often_as_wanted) {
@@ -76,6 +77,17 @@ TEST(NameLookupTest, B_07_a_process_that_reports_nonsense_and_ends) {
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_FALSE((*process)->send("more"));
+}
+
+// The kernel keeps the resolver from what is secret: without these two it finds no localhost.
+TEST(NameLookupTest, M_9_the_resolver_reads_no_file_that_is_secret) {
+  const auto reads = open("udp://localhost:7471", std::vector<std::string>{"/etc/splitnic/key"});
+  reads->request();
+  EXPECT_TRUE(wait_for(*reads));
+  const auto reads_not =
+      open("udp://localhost:7471", std::vector<std::string>{"/etc/hosts", "/etc/resolv.conf"});
+  reads_not->request();
+  EXPECT_FALSE(wait_for(*reads_not));
 }
 
 }  // namespace name_lookup_test

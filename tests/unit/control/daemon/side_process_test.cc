@@ -38,13 +38,5 @@ TEST(SideProcessTest, M_9_what_parses_the_packets_of_strangers_reads_no_file) {
   EXPECT_EQ(can_read(SideProcess::reads_no_files(false), key), "yes");
 }
 
-TEST(SideProcessTest, M_9_what_looks_names_up_reads_the_files_of_the_resolver) {
-  const support::TempFolder folder;
-  const std::string file = folder.path("file");
-  ASSERT_GE(::close(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
-  EXPECT_EQ(can_read(SideProcess::only_reads_files(true), "/etc/passwd"), "yes");
-  EXPECT_EQ(can_read(SideProcess::only_reads_files(true), file), "no");
-}
-
 }  // namespace
 }  // namespace splitnic::control

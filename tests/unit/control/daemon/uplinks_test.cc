@@ -43,7 +43,8 @@ class UplinksTest : public ::testing::Test {
   }
   static void follow(Uplinks& uplinks, const std::vector<const char*>& found) {
     std::vector<std::unique_ptr<NameLookup>> lookups;
-    for (const char* each : found) lookups.push_back(NameLookup::open(*at(each), false).value());
+    for (const char* each : found)
+      lookups.push_back(NameLookup::open(*at(each), std::nullopt).value());
     uplinks.follow_names(std::move(lookups), base::Time(1h));
   }
   std::size_t step(Uplinks& uplinks, base::Time now = base::Time(1h)) const {

@@ -80,7 +80,7 @@ TEST(SandboxTest, M_9_nothing_is_gained_by_a_program_and_no_memory_is_dumped) {
 TEST(SandboxTest, F_52_a_rule_that_cannot_be_made_is_an_error) {
   const TempFolder folder;
   Needs needs;
-  needs.folders.push_back({folder.path(), FileRight::kRead});
+  needs.files.push_back({folder.path(), FileRight::kRead});
   EXPECT_EQ(in_child([&] {
               // One descriptor is left, for the rules, and none for the folder.
               const int next = ::dup(STDERR_FILENO);
@@ -99,10 +99,10 @@ TEST(SandboxTest, M_9_files_are_reached_by_the_rules_only) {
     ASSERT_TRUE(can_make(folder->path("file")));
   }
   EXPECT_EQ(in_child([&] {
-              const Needs needs{.folders = {{read.path(), FileRight::kRead},
-                                            {replaced.path(), FileRight::kReplace},
-                                            {removed.path(), FileRight::kRemove},
-                                            {"/nonexistent/folder", FileRight::kRead}}};
+              const Needs needs{.files = {{read.path(), FileRight::kRead},
+                                          {replaced.path(), FileRight::kReplace},
+                                          {removed.path(), FileRight::kRemove},
+                                          {"/nonexistent/folder", FileRight::kRead}}};
               if (!give_up_privileges(needs)) return 1;
               if (!can_read(read.path("file")) || can_make(read.path("new"))) return 2;
               if (::unlink(read.path("file").c_str()) == 0) return 3;
