@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "messaging/capabilities.h"
 #include "messaging/message_dispatch.h"
 #include "messaging/wire/idata.h"
 #include "tests/fuzz/targets.h"
@@ -126,11 +129,43 @@ void check_header_of(base::Bytes message) {
   CHECK(std::ranges::equal(again, message.first(kHeaderBytes)));
 }
 
+// The same bytes as the private data of a connection: whatever is agreed is within the bounds of
+// both sides.
+void check_capabilities(base::Bytes bytes) {
+  std::array<PairConfig, 4> configs;
+  configs[0].idata_form = IdataForm::kOffsetLength;
+  configs[1].channels = Channels::kOne;
+  configs[2].mode = configs[3].mode = Mode::kSend;
+  configs[3].channels = Channels::kSeparate;
+  configs[3].follows_peer_mode = true;
+  for (const PairConfig& config : configs) {
+    const std::string ours = encode_capabilities(config, config.mode, config.channels);
+    CHECK(agree(base::as_bytes(ours), config, ConnectRole::kPassive));
+    for (const ConnectRole role : {ConnectRole::kActive, ConnectRole::kPassive}) {
+      const auto agreed = agree(bytes, config, role);
+      if (!agreed) {
+        CHECK(!agreed.error().text().empty());
+        continue;
+      }
+      const bool may_follow = role == ConnectRole::kPassive && config.follows_peer_mode;
+      CHECK((agreed->mode == config.mode || may_follow) && agreed->peer_queues >= 1);
+      CHECK(agreed->control_message_max % 4 == 0 && agreed->control_message_max <= kMsgMaxMost);
+      CHECK(agreed->data_message_max % 4 == 0 && agreed->data_message_max <= kMsgMaxMost);
+      const auto is_printable = [](char c) { return c >= ' ' && c < '\x7F'; };
+      CHECK(std::ranges::all_of(agreed->peer_name + agreed->peer_program, is_printable));
+    }
+  }
+  const QueuesAsked asked = queues_asked(bytes);
+  CHECK(asked.queues >= 1 && asked.is_additional() == (asked.queue != 0 || asked.channel != 0));
+  static_cast<void>(nic_asked(bytes));
+}
+
 }  // namespace
 
 void pushpush_decode(base::Bytes in) {
   if (in.empty()) return;
   check_header_of(in.subspan(1));
+  check_capabilities(in.subspan(1));
   const bool is_data = (std::to_integer<unsigned>(in[0]) & 1) != 0;
   Reader reader(in.subspan(1));
   DropCounters drops;

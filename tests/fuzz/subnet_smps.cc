@@ -55,6 +55,26 @@ void check_both_ways(base::Bytes bytes, const Smp& smp) {
   std::array<std::byte, kSmpBytesMax> out;
   CHECK(emit_smp(out, smp) == bytes.size());
   for (std::size_t i = 0; i < bytes.size(); ++i) CHECK(i == 7 || out[i] == bytes[i]);
+  CHECK(name(smp.method) != "unknown" && name(smp.attribute) != "unknown");
+  CHECK(name(smp.status) != "unknown");
+}
+
+// The bodies of NODE and TABLE: what was read is written, and read again, as the same.
+void check_bodies(base::Bytes bytes) {
+  SmpNode node;
+  if (parse_smp_node(bytes, node) == SmpError::kNone) {
+    std::vector<std::byte> out(node.bytes());
+    SmpNode again;
+    CHECK(out.size() == bytes.size() && emit_smp_node(out, node) == out.size());
+    CHECK(parse_smp_node(out, again) == SmpError::kNone && again == node);
+    for (const SmpNode::PortInfo& port : node.used_ports()) CHECK(name(port.state) != "unknown");
+  }
+  SmpTable table;
+  if (parse_smp_table(bytes, table) == SmpError::kNone) {
+    std::vector<std::byte> out(table.bytes());
+    CHECK(out.size() == bytes.size() && emit_smp_table(out, table) == out.size());
+    CHECK(std::ranges::equal(out, bytes) && name(table.stage) != "unknown");
+  }
 }
 
 // A hostile switch at one cable, which keeps what comes.
@@ -275,11 +295,14 @@ class SubnetRun {
 
 }  // namespace
 
-// The bytes as an SMP, and then as steps of one byte and more.
+// The bytes as an SMP, as the body of one, and then as steps of one byte and more.
 void subnet_smps(base::Bytes in) {
   [[maybe_unused]] static const bool is_quiet = base::set_log_level("error");
   Smp smp;
-  if (parse_smp(in, smp) == SmpError::kNone) check_both_ways(in, smp);
+  const SmpError error = parse_smp(in, smp);
+  CHECK(name(error) != "unknown");
+  if (error == SmpError::kNone) check_both_ways(in, smp);
+  check_bodies(in);
   SubnetRun(in).all();
 }
 
