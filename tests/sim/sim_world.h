@@ -121,8 +121,8 @@ class World {
   bool is_host_up() const;
   void iterate(base::Time end);
   void watch_pairs();
-  // What the port of this end sends by, with new sessions if there are keys; for the host also the
-  // address of the unit there.
+  // Returns what the port of this end sends by, with new sessions if there are keys; for the host
+  // also the address of the unit there.
   fabric::Underlay& carrier_of_unit();
   std::pair<fabric::Underlay*, fabric::PeerAddress> carrier_of_host();
   std::function<std::uint64_t()> next_stamp() {

@@ -153,12 +153,8 @@ TEST(RoutingTest, parts_that_have_come_apart_have_routes_each) {
 TEST(RoutingTest, S000_32_tables_do_not_depend_on_the_order_of_the_topology) {
   for (const char* form : {"fattree:4", "mesh:3x4"}) {
     const Topology topology = made(form);
-    Topology reversed = topology;
-    std::ranges::reverse(reversed.switches);
-    std::ranges::reverse(reversed.nodes);
-    std::ranges::reverse(reversed.cables);
     const Tables one = tables_of(graph_of(topology), topology.routing);
-    const Tables other = tables_of(graph_of(reversed), topology.routing);
+    const Tables other = tables_of(graph_of(reversed(topology)), topology.routing);
     for (std::size_t at = 0; at < one.size(); ++at) {
       for (std::uint16_t lid = 0; lid < 40; ++lid) {
         EXPECT_EQ(one[at].port_of(Lid(lid)), other[one.size() - 1 - at].port_of(Lid(lid)));

@@ -1,6 +1,7 @@
 // Graphs of subnets, and the tables of each routing for them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,6 +19,14 @@ using Tables = std::vector<ForwardingTables>;
 using PortOfSwitch = std::pair<std::uint32_t, std::uint8_t>;
 
 inline Topology made(std::string_view form) { return simulation::make_topology(form).value(); }
+
+// The same subnet, whose parts are listed from the last to the first.
+inline Topology reversed(Topology topology) {
+  std::ranges::reverse(topology.switches);
+  std::ranges::reverse(topology.nodes);
+  std::ranges::reverse(topology.cables);
+  return topology;
+}
 
 inline Tables tables_of(const SubnetGraph& graph, RoutingKind kind,
                         TablesPer per = TablesPer::kSwitch) {
