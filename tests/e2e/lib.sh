@@ -259,7 +259,9 @@ nic_up() {
   ask_often "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
   wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null ||
+    fail "the LAN does not respond; neighbours of the host, of the LAN, and counters:
+$(ip -n "$ns_host" neigh; ip -s -n "$ns_host" link show nic0; ip -n "$ns_lan" neigh; ip -s -n "$ns_lan" link show type veth; ask host stats; ask iou stats)"
 }
 
 # second_nic_up ADDRESS: until the nic0 of the second host has that address and a carrier.
