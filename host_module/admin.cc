@@ -60,7 +60,7 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
     control::add_link(s, *link, parts);
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
-  peer.mac = control::mac_text(tap_->state().mac);
+  peer.mac = control::mac_text(host_->nic().mac());
   const messaging::Connection* const connection = host_->connection();
   if (connection == nullptr) return;
   peer.mode = control::mode_name(connection->first().mode());
@@ -112,10 +112,9 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
 
 // The interface shows its carrier, which is off while the path to the unit is.
 void Admin::add_host(control::Snapshot& s) const {
-  const lan::PortState tap = tap_->state();
-  s.lan.push_back({tap_->name(), host_->nic().has_carrier() ? "up" : "down", tap.mtu,
-                   control::mac_text(tap.mac), host_->nic().lan_speed_mbps(),
-                   host_->nic().is_lan_full_duplex()});
+  const NicConfig& nic = host_->nic();
+  s.lan.push_back({tap_->name(), nic.has_carrier() ? "up" : "down", nic.mtu(),
+                   control::mac_text(nic.mac()), nic.lan_speed_mbps(), nic.is_lan_full_duplex()});
   host_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
   });

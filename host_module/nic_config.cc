@@ -91,6 +91,14 @@ void NicConfig::on_move() {
 }
 
 void NicConfig::on_tap_state(base::Time now) {
+  const bool was_up = sync_.wanted.admin_up;
+  read_tap();
+  // Carrier cannot be set while the interface is down.
+  if (sync_.wanted.admin_up && !was_up) apply_carrier();
+  pump(now);
+}
+
+void NicConfig::read_tap() {
   const lan::PortState before = std::exchange(sync_.wanted, tap_.state());
   if (lists_ && sync_.wanted != before) lists_at_ = {};  // promiscuous mode may be due to them
   if (sync_.wanted.mac != before.mac) {
@@ -106,9 +114,6 @@ void NicConfig::on_tap_state(base::Time now) {
     sync_.mac_at = base::kNever;
   }
   if (!lists_) sync_.end_refusals();
-  // Carrier cannot be set while the interface is down.
-  if (sync_.wanted.admin_up && !before.admin_up) apply_carrier();
-  pump(now);
 }
 
 void NicConfig::set_wanted_mtu(std::optional<std::uint32_t> mtu, base::Time now) {
@@ -239,18 +244,20 @@ void NicConfig::apply_carrier() {
   if (auto done = tap_.set_carrier(has_carrier_); !done) {
     base::log_debug("carrier: " + done.error().text());
   }
+  read_tap();  // it has read the events of the interface, of which none comes again
 }
 
 // The interface shows the speed of the card. A kernel that cannot set it shows another one. Returns
-// whether it is news.
+// whether it has changed: the first one delays no carrier.
 bool NicConfig::follow_speed() {
   if (is_additional_ || sync_.lan_speed_mbps == 0) return false;
   const std::pair speed{sync_.lan_speed_mbps, sync_.is_lan_full_duplex};
-  if (std::exchange(shown_speed_, speed) == speed) return false;
+  const auto before = std::exchange(shown_speed_, speed);
+  if (before == speed) return false;
   if (auto done = tap_.set_speed(speed.first, speed.second); !done) {
     base::log_debug("speed: " + done.error().text());
   }
-  return true;
+  return before.first != 0;
 }
 
 // Sets the smaller of the LAN's MTU and the user's, if the user has set one. Returns whether that

@@ -181,6 +181,7 @@ class NicConfig {
   void send(const SyncStep& step, base::Time now);
   void on_reply(const SyncStep& step, const messaging::CfgReply& reply);
   messaging::CfgReply on_event(const messaging::CfgRequest& request, base::Time now);
+  void read_tap();
   void follow(base::Time now);
   bool is_carrier_wanted() const {
     return configured() && sync_.lan_link && !is_link_lost_ && !sync_.is_held_down;

@@ -314,14 +314,14 @@ void HostWorker::report_carrier() {
   const messaging::Connection* const connection = host_->connection();
   if (connection == nullptr) return;
   has_reported_carrier_ = true;
-  const lan::PortState state = tap_->state();
+  const NicConfig& nic = host_->nic();
   hooks_->report_up({{"NAME", options_.common.name()},
                      {"TAP", options_.tap.interface},
                      {"NETNS", options_.net_namespace},
                      {"UNIT", options_.units[host_->unit_in_use().value_or(0)].text()},
                      {"UNIT_NAME", connection->first().peer_name()},
-                     {"MTU", std::to_string(state.mtu)},
-                     {"MAC", control::mac_text(state.mac)}});
+                     {"MTU", std::to_string(nic.mtu())},
+                     {"MAC", control::mac_text(nic.mac())}});
 }
 
 void HostWorker::follow_names(base::Time now) {
