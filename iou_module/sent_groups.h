@@ -44,16 +44,21 @@ class SentGroups {
     return head;
   }
   void note(const HostId& node, const Head& head, base::Time now) {
-    if (hosts_.size() >= kHostsMax && !hosts_.contains(node)) hosts_.clear();
+    if (hosts_.size() >= kHostsMax && !hosts_.contains(node)) {
+      std::erase_if(hosts_, [&](const auto& entry) { return now >= entry.second.until; });
+      if (hosts_.size() >= kHostsMax) hosts_.clear();
+    }
     Host& host = hosts_[node];
+    host.until = now + kReturnsWithin;
     host.sent.at(host.next) = {head, now + kReturnsWithin};
     host.next = (host.next + 1) % kFramesMax;
   }
   bool has(const Head& head, base::Time now) const {
     return std::ranges::any_of(hosts_, [&](const auto& entry) {
-      return std::ranges::any_of(entry.second.sent, [&](const Sent& sent) {
-        return now < sent.until && sent.head == head;
-      });
+      return now < entry.second.until &&
+             std::ranges::any_of(entry.second.sent, [&](const Sent& sent) {
+               return now < sent.until && sent.head == head;
+             });
     });
   }
 
@@ -65,6 +70,7 @@ class SentGroups {
   struct Host {
     std::array<Sent, kFramesMax> sent{};
     std::size_t next = 0;
+    base::Time until{};  // of the newest
   };
   std::map<HostId, Host> hosts_;
 };

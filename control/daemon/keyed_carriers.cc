@@ -107,9 +107,10 @@ std::optional<session::KeyedUnderlay::PeerView> KeyedCarriers::view_of(
 
 std::vector<fabric::PeerAddress> KeyedCarriers::endpoints_of(const session::PublicKey& key) const {
   std::vector<fabric::PeerAddress> endpoints;
-  for (const session::KeyedUnderlay* keyed : listening_) {
+  for (session::KeyedUnderlay* keyed : listening_) {
     const auto view = keyed->view_of(key);
-    if (view && view->endpoint) endpoints.push_back(*view->endpoint);
+    if (!view || !view->endpoint || !keyed->has_session(session::address_of(key))) continue;
+    endpoints.push_back(*view->endpoint);
   }
   return endpoints;
 }

@@ -72,7 +72,7 @@ class KeyedCarriers {
   // The newest session of a peer; nothing if its key is not allowed.
   std::optional<fabric::session::KeyedUnderlay::PeerView> view_of(
       const fabric::session::PublicKey& key) const;
-  // Where the peer is, at each carrier that has heard of it.
+  // Where the peer is, at each carrier at which it has a session.
   std::vector<fabric::PeerAddress> endpoints_of(const fabric::session::PublicKey& key) const;
 
   // Whether keys are agreed with this peer, on any of the carriers.

@@ -66,16 +66,22 @@ void look_up_apart(const SideProcess::Channel& channel, const std::string& name_
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a lookup may take long
     ::_exit(channel.send(look_up_without(name_and_port, secrets)) ? 0 : 1);
   }
-  int status = 0;
-  while (forked > 0 && ::waitpid(forked, &status, 0) < 0 && errno == EINTR) {
+  if (forked < 0) {
+    const auto error = base::Error::from_errno("looking up " + name_and_port, errno);
+    channel.send(std::string(kNone) + error.text());
+    return;
   }
-  if (forked > 0 && status == 0) return;
+  int status = 0;
+  while (::waitpid(forked, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status == 0) return;
   channel.send(std::string(kNone) + "the process that looks up " + name_and_port +
                " ended before it had a result");
 }
 
 void serve(const SideProcess::Channel& channel, const Secrets& secrets) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGCHLD, SIG_DFL);  // whoever began the program may have it ignored
   while (const auto name_and_port = channel.receive()) {
     look_up_apart(channel, *name_and_port, secrets);
   }

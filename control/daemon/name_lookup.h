@@ -23,9 +23,9 @@ class NameLookup {
   using Found = base::Result<std::vector<Endpoint>>;
   static constexpr std::size_t kAddressesMax = 16;
 
-  // An endpoint that has no name is its own result, and needs no process. `secrets`: the files that
-  // the resolver of the system cannot read, nor what is in their folders; nothing: the program has
-  // no sandbox.
+  // An endpoint that has no name is its own result, and needs no process. `secrets`: what the
+  // resolver of the system cannot read, see rules_to_read_all_but(); nothing: the program has no
+  // sandbox.
   static base::Result<std::unique_ptr<NameLookup>> open(
       const Endpoint& endpoint, const std::optional<std::vector<std::string>>& secrets);
 

@@ -113,7 +113,8 @@ std::vector<FileRule> rules_to_read_all_but(std::span<const std::string> folders
     const fs::path root = fs::weakly_canonical(folder, error);
     std::vector<fs::path> hidden;
     for (const std::string& secret : secrets) {
-      const fs::path file = fs::weakly_canonical(fs::absolute(secret, error), error);
+      fs::path file = fs::weakly_canonical(fs::absolute(secret, error), error);
+      if (file.empty()) file = fs::absolute(secret, error).lexically_normal();
       hidden.push_back(file.parent_path() == root ? file : file.parent_path());
     }
     add_all_but(root, hidden, rules);

@@ -64,8 +64,9 @@ HandshakeGate::Verdict HandshakeGate::check(base::Time now, base::Bytes initiati
     const bool may = (is_peer_there && cookies_of_peers_.take(now, from)) || cookies_.take(now);
     return may ? Verdict::kCookie : drop(SessionCounter::kRxDropBudget);
   }
-  // The address is proven, so it may be held to its share. Without a token none is remembered.
-  if (left == 0 || !sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
+  // The address is proven, so it is held to its share, also of attempts that get no token: else who
+  // sends fastest gets each token.
+  if (!sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);
   return may_agree(now) ? Verdict::kPass : Verdict::kDrop;
 }
 

@@ -263,7 +263,7 @@ void HostileHost::send_init() {
   put(flit);
 }
 
-// A handshake or a record that was sent: as it was, or with a byte that is another, or shorter.
+// A datagram that was sent: as it was, or with a byte that is another, or shorter.
 void HostileHost::repeat() {
   if (keeper_.kept.empty()) return;
   std::vector<std::byte> datagram = keeper_.kept[random_.below(keeper_.kept.size())];

@@ -54,7 +54,7 @@ class HostileHost {
   static bool is_source_of(base::Bytes frame);
 
  private:
-  // Keeps some of the handshakes and records that are sent, to send them once more.
+  // Keeps some of the datagrams that are sent, to send them once more.
   class Keeper final : public fabric::UnderlayDecorator {
    public:
     using UnderlayDecorator::UnderlayDecorator;

@@ -87,7 +87,9 @@ TEST(NameLookupTest, M_9_the_resolver_reads_no_file_that_is_secret) {
   const auto reads_not =
       open("udp://localhost:7471", std::vector<std::string>{"/etc/hosts", "/etc/resolv.conf"});
   reads_not->request();
-  EXPECT_FALSE(wait_for(*reads_not));
+  const auto found = wait_for(*reads_not);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().text(), HasSubstr("no address found for"));
 }
 
 }  // namespace name_lookup_test
