@@ -14,7 +14,7 @@ namespace splitnic::iou {
 namespace {
 
 void add_lan(control::Snapshot& s, LanNic& nic) {
-  const lan::PortState lan = nic.port().state();
+  const lan::PortState& lan = nic.lan_state();
   s.lan.push_back({nic.port().name(), lan.link_up ? "up" : "down", lan.mtu,
                    control::mac_text(lan.mac), lan.speed_mbps, lan.full_duplex});
 }

@@ -155,7 +155,7 @@ std::vector<ListedNic> Iou::nics_for(const AttachedHost& host) {
     if (!permitted.empty() && std::ranges::find(permitted, number) == permitted.end()) continue;
     const bool is_in_use = std::ranges::any_of(
         nic->hosts(), [&](const auto& attached) { return attached.get() == &host; });
-    all.push_back({number, nic->port().state(), is_in_use});
+    all.push_back({number, nic->lan_state(), is_in_use});
   }
   return all;
 }

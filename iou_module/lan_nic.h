@@ -99,6 +99,8 @@ class LanNic final : public HostOwner {
 
   std::size_t number() const { return config_.number; }
   lan::FramePort& port() { return port_; }
+  // As of the last on_event(). Whoever asks the port reads its events, of which none comes again.
+  const lan::PortState& lan_state() const { return state_; }
   // As in NicOwnership.
   std::optional<NicOwnership::Holder> holder(const HostId& asking) const {
     return ownership_.holder(asking);

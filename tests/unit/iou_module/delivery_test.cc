@@ -138,6 +138,7 @@ TEST_F(DeliveryTest, P_CFG_33_the_largest_unit_lists_all_of_its_nics) {
   UnitHarness unit({.nics = control::kNicsMax});
   for (std::size_t nic = 0; nic < control::kNicsMax; ++nic) {
     unit.lan(nic).mutable_state().speed_mbps = 400'000;
+    unit.unit->nics()[nic]->on_event();
   }
   TestHost& one = unit.add_host({.nic = control::kNicsMax - 1});
   ASSERT_TRUE(unit.connect(one));
