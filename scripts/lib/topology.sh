@@ -45,6 +45,8 @@ topology_end() {
   for pid in /proc/[0-9]*; do
     for ns in "${namespaces[@]}"; do
       [ "$pid/ns/net" -ef "/run/netns/$ns" ] || continue
+      # The process that a program has for lookups or for NICs ends a moment after the program: it learns of that from the kernel.
+      wait_until 1 process_ended "${pid##*/}" && continue
       leftover "process ${pid##*/} ($(tr '\0' ' ' 2>/dev/null <"$pid/cmdline")) in $ns"
       kill -KILL "${pid##*/}" 2>/dev/null
     done
