@@ -244,7 +244,6 @@ void NicConfig::apply_carrier() {
   if (auto done = tap_.set_carrier(has_carrier_); !done) {
     base::log_debug("carrier: " + done.error().text());
   }
-  read_tap();  // it has read the events of the interface, of which none comes again
 }
 
 // The interface shows the speed of the card. A kernel that cannot set it shows another one. Returns

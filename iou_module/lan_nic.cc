@@ -179,7 +179,7 @@ messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
       before.filter.promiscuous != after.filter.promiscuous) {
     owner_.on_host_change(host, before);
   }
-  // It may have read the port's pending events, which are then no longer announced by event_fd().
+  // It may have changed the NIC, of which all hosts hear at once.
   if (request.code != messaging::CfgCode::kEcho) on_event();
   return reply;
 }

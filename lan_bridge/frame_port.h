@@ -74,6 +74,9 @@ class FramePort {
   virtual bool input_waits() const { return false; }  // unread input is never lost (file port)
   // Returns the state as the kernel reports it; reads pending events first.
   virtual PortState state() = 0;
+  // Counts the changes of state(), is_gone() and is_back() that the port has read. Any caller of
+  // state() reads the events, so whoever waits for event_fd() compares this, too.
+  virtual std::uint64_t changes() const { return 0; }
   // Returns true if the interface was deleted, as of the last state(): no frame crosses any more.
   virtual bool is_gone() const { return false; }
   // Returns true if an interface of that name was there again, and up, as of the last state(). The

@@ -73,7 +73,8 @@ void DataLoop::wait(base::Time now) {
   waiting_.poller().want(datagram_fd_, module_.wants_datagrams(), false);
   for (std::size_t i = 0; i < carriers_; ++i) waiting_.set_read(i, module_.reads_carrier(i));
   is_blocked_ = adapter_.wants_write();
-  waiting_.wait(now, {.made_progress = made_progress_,
+  const bool has_event = std::ranges::any_of(ports_, &PortWatch::has_read_event);
+  waiting_.wait(now, {.made_progress = made_progress_ || has_event,
                       .bytes_processed = module_.bytes_processed(),
                       .wants_write = is_blocked_,
                       .deadline = std::min({stop_at_, alive_at_, status_at_, module_.deadline()})});
@@ -81,7 +82,7 @@ void DataLoop::wait(base::Time now) {
 
 base::Status DataLoop::update_ports(base::Time now) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    if (ports_[i].has_event()) module_.on_port_event(i, now);
+    if (ports_[i].take_event()) module_.on_port_event(i, now);
     const lan::FramePort& port = module_.port(i);
     if (port.is_gone()) {
       ports_[i].forget_frames();

@@ -24,7 +24,7 @@ class Module {
   virtual lan::FramePort& port(std::size_t index) = 0;
   virtual bool wants_input(std::size_t index) = 0;
   virtual bool wants_output(std::size_t index) = 0;
-  // The port's event_fd() is readable: its state may have changed.
+  // The state of the port may have changed: its event_fd() is readable, or its changes() are more.
   virtual void on_port_event(std::size_t index, base::Time now) = 0;
   // The interface of the port is gone; repeated in each iteration. An error ends the program.
   virtual base::Status on_port_gone(std::size_t index) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "base/poller.h"
@@ -43,15 +44,23 @@ class PortWatch {
     poller_.replace(input_, fd);
     if (has_own_output_) poller_.replace(output_, port_.write_fd());
   }
-  // As of the last wait: the port may have frames to read; its state may have changed.
+  // As of the last wait: the port may have frames to read.
   bool is_readable() const { return is_always_ready_ || poller_.readable(input_); }
-  bool has_event() const { return poller_.readable(events_); }
+  // Somebody has read events of the port since the last take_event(): no wait ends with them.
+  bool has_read_event() const { return port_.changes() != changes_; }
+  // Returns whether its state may have changed, as of the last wait or since the last call. What
+  // changes while the caller looks at it is reported by the next call.
+  bool take_event() {
+    const std::uint64_t before = std::exchange(changes_, port_.changes());
+    return before != changes_ || poller_.readable(events_);
+  }
 
  private:
   static constexpr int kForgotten = -2;
 
   base::Poller& poller_;
   const lan::FramePort& port_;
+  std::uint64_t changes_ = 0;  // of the port, as taken
   int input_fd_ = port_.fd();
   bool is_always_ready_;
   bool has_own_output_;

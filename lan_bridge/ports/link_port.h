@@ -24,6 +24,7 @@ class LinkPort : public FramePort {
  public:
   int event_fd() const override { return link_->event_fd(); }
   PortState state() override { return link_->state(); }
+  std::uint64_t changes() const override { return link_->changes(); }
   bool is_gone() const override { return link_->is_gone(); }
   bool is_back() const override { return link_->is_back(); }
   base::Status set_mtu(std::uint32_t mtu) override {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "lan_bridge/ports/netlink_link.h"
 
@@ -116,16 +117,20 @@ base::Status NetlinkLink::return_as(unsigned index) {
 // The interface is gone: is there one of its name?
 void NetlinkLink::on_event_of_another(const LinkInfo& info, bool is_deleted) {
   if (!is_deleted && info.name == info_.name) {
-    is_back_ = info.state.admin_up;
+    set_back(info.state.admin_up);
     back_index_ = info.index;
   } else if (info.index == back_index_) {  // deleted, or renamed
-    is_back_ = false;
+    set_back(false);
   }
+}
+
+void NetlinkLink::set_back(bool is_back) {
+  if (std::exchange(is_back_, is_back) != is_back) ++changes_;
 }
 
 void NetlinkLink::look_for_name() {
   const auto found = find(requests_.get(), info_.name, std::nullopt);
-  is_back_ = found && *found && (*found)->state.admin_up;
+  set_back(found && *found && (*found)->state.admin_up);
   if (is_back_) back_index_ = (*found)->index;
 }
 

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace splitnic::lan {
 namespace {
@@ -248,10 +249,7 @@ void NetlinkLink::on_events(const char* data, std::size_t bytes) {
     }
     if (info->index != self.info_.index) return MNL_CB_OK;
     if (message->nlmsg_type == RTM_NEWLINK) self.update(*info);
-    if (message->nlmsg_type == RTM_DELLINK) {
-      self.is_gone_ = true;
-      self.info_.state.link_up = self.info_.state.admin_up = false;
-    }
+    if (message->nlmsg_type == RTM_DELLINK) self.set_gone();
     return MNL_CB_OK;
   };
   mnl_cb_run(data, bytes, 0, 0, on_event, this);
@@ -265,9 +263,14 @@ void NetlinkLink::query_state() {
   if (status) {
     update(info);
   } else if (status.error().errno_value() == ENODEV) {
-    is_gone_ = true;
-    info_.state.link_up = info_.state.admin_up = false;
+    set_gone();
   }
+}
+
+void NetlinkLink::set_gone() {
+  is_gone_ = true;
+  info_.state.link_up = info_.state.admin_up = false;
+  ++changes_;
 }
 
 // The kernel takes settings only in the namespace of the socket.
@@ -300,13 +303,15 @@ base::Status NetlinkLink::set_speed(std::uint32_t mbps, bool is_full_duplex) {
 }
 
 void NetlinkLink::update(const LinkInfo& info) {
-  info_ = info;
+  const PortState before = std::exchange(info_, info).state;
   ethtool_cmd command{};
   command.cmd = ETHTOOL_GSET;
-  if (ethtool(&command) < 0) return;
-  const std::uint32_t speed = ethtool_cmd_speed(&command);
-  info_.state.speed_mbps = speed == static_cast<std::uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
-  info_.state.full_duplex = command.duplex != DUPLEX_HALF;
+  if (ethtool(&command) == 0) {
+    const std::uint32_t speed = ethtool_cmd_speed(&command);
+    info_.state.speed_mbps = speed == static_cast<std::uint32_t>(SPEED_UNKNOWN) ? 0 : speed;
+    info_.state.full_duplex = command.duplex != DUPLEX_HALF;
+  }
+  if (info_.state != before) ++changes_;
 }
 
 base::Status NetlinkLink::change(std::uint16_t attribute, const void* data, std::size_t bytes,

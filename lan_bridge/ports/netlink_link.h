@@ -63,7 +63,9 @@ class NetlinkLink {
   unsigned index() const { return info_.index; }
   // Reads pending events first. A deleted interface stays down.
   const PortState& state();
-  // As of the last state(), so that whoever waits for event_fd() misses nothing.
+  // How often that, is_gone() or is_back() has changed, as FramePort::changes().
+  std::uint64_t changes() const { return changes_; }
+  // As of the last state().
   const PortState& last_state() const { return info_.state; }
   // Queries the kernel instead of waiting for its event, which may come up to a second later for a
   // carrier.
@@ -116,6 +118,8 @@ class NetlinkLink {
   void look_for_name();
   std::optional<std::uint32_t> query_promiscuity();
   void update(const LinkInfo& info);
+  void set_gone();
+  void set_back(bool is_back);
   base::Error not_here(const char* what) const;
   int ethtool(void* command);
 
@@ -128,6 +132,7 @@ class NetlinkLink {
   bool listens_everywhere_ = false;
   bool is_gone_ = false;
   bool is_back_ = false;
+  std::uint64_t changes_ = 0;
   unsigned back_index_ = 0;  // of the interface that is_back_ was about last
   std::vector<char> buffer_;
 };

@@ -47,6 +47,7 @@ class WatchedPort final : public FramePort {
   bool input_ended() const override { return below_->input_ended(); }
   bool input_waits() const override { return below_->input_waits(); }
   PortState state() override { return below_->state(); }
+  std::uint64_t changes() const override { return below_->changes(); }
   bool is_gone() const override { return below_->is_gone(); }
   bool is_back() const override { return below_->is_back(); }
   bool can_return() const override { return below_->can_return(); }

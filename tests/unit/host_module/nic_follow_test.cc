@@ -41,20 +41,6 @@ TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
   EXPECT_FALSE(tap_.carrier);
 }
 
-// The user sets the interface up in the moment in which its carrier changes: the port reads that
-// event then, and there is no other.
-TEST_F(NicFollowTest, an_interface_that_comes_up_with_its_carrier_is_started) {
-  tap_.mutable_state().admin_up = false;
-  nic_.on_tap_state(harness_.clock.now());
-  configure();
-  run_pumped(1s);
-  ASSERT_EQ(asked(CfgCode::kStart), 0);
-  tap_.mutable_state().admin_up = true;
-  lan_has_link(false);
-  run_pumped(1s);
-  EXPECT_EQ(asked(CfgCode::kStart), 1);
-}
-
 TEST_F(NicFollowTest, M_20_the_speed_follows_ten_times_per_second) {
   configure();
   run_pumped(1s);

@@ -281,6 +281,14 @@ TEST_F(SleepTest, room_for_output_ends_it) {
   EXPECT_LT(took_, kPatience);
 }
 
+// As when setting the carrier reads the event of a user who has set the interface up.
+TEST_F(SleepTest, an_event_of_a_port_that_the_module_has_read_ends_it) {
+  at_first_step = [this] { ++module_.event_port(0).changes_read; };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_EQ(module_.log, (Log{"step", "event 0", "step", "begin_stop"}));
+  EXPECT_LT(took_, kPatience);
+}
+
 TEST_F(SleepTest, input_of_a_carrier_ends_it) {
   auto event = make_event();
   const int fd = event.get();

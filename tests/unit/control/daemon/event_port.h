@@ -28,6 +28,7 @@ class EventPort final : public lan::FramePort {
   int event_fd() const override { return events.get(); }
   bool is_gone() const override { return gone; }
   lan::PortState state() override { return {}; }
+  std::uint64_t changes() const override { return changes_read; }
   base::Status set_mtu(std::uint32_t /*mtu*/) override { return {}; }
   base::Status set_mac(const lan::MacAddress& /*mac*/) override { return {}; }
   base::Status set_promiscuous(bool /*on*/) override { return {}; }
@@ -40,6 +41,7 @@ class EventPort final : public lan::FramePort {
   base::UniqueFd input;
   base::UniqueFd events = make_event();
   bool gone = false;
+  std::uint64_t changes_read = 0;
 
  private:
   std::string name_;

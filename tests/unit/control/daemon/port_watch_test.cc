@@ -108,12 +108,12 @@ TEST(PortWatchTest, input_is_of_the_socket_that_reads) {
   ASSERT_EQ(::write(port.in.far.get(), "x", 1), 1);
   EXPECT_FALSE(sleeps(poller, kLong));
   EXPECT_TRUE(watch.is_readable());
-  EXPECT_FALSE(watch.has_event());
+  EXPECT_FALSE(watch.take_event());
   watch.want(false, false);
   ASSERT_EQ(::write(port.events.far.get(), "x", 1), 1);
   EXPECT_FALSE(sleeps(poller, kLong));
   EXPECT_FALSE(watch.is_readable());
-  EXPECT_TRUE(watch.has_event());
+  EXPECT_TRUE(watch.take_event());
 }
 
 }  // namespace splitnic::control::port_watch_test

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/if_tun.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -222,6 +223,23 @@ TEST(TapPortTest, the_carrier_is_what_was_set_also_if_set_while_down) {
     ASSERT_TRUE(tap->set_carrier(true));
     run("ip link set nic0 up");
     EXPECT_TRUE(tap->state().link_up);
+  });
+}
+
+// Else the interface would be up and its owner not know of it: the event does not come twice.
+TEST(TapPortTest, an_event_that_a_setting_has_read_is_counted) {
+  in_namespace([] {
+    auto tap = open_tap({.name = "nic0", .has_carrier = false});
+    ASSERT_FALSE(tap->state().admin_up);
+    const std::uint64_t before = tap->changes();
+    EXPECT_FALSE(tap->state().admin_up);
+    EXPECT_EQ(tap->changes(), before) << "nothing has changed";
+    run("ip link set nic0 up");
+    ASSERT_TRUE(tap->set_carrier(true));
+    pollfd events{.fd = tap->event_fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&events, 1, 0), 0) << "it has read the event";
+    EXPECT_GT(tap->changes(), before);
+    EXPECT_TRUE(tap->state().admin_up);
   });
 }
 
