@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "host_module/nic_config.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
@@ -81,9 +83,14 @@ class NicConfigFixture : public ::testing::Test {
     return asked(CfgCode::kSetMac) + asked(CfgCode::kSetMtu) + asked(CfgCode::kSetFilter);
   }
 
-  messaging::harness::ChannelFixture harness_;
+  // Another one for the same interface, in place of nic_.
+  NicConfig& make_nic(NicConfig::Settings settings) {
+    return *(other_ = std::make_unique<NicConfig>(tap_, std::move(settings)));
+  }
+
   sim::FakePort tap_;
   NicConfig nic_;
+  std::unique_ptr<NicConfig> other_;
   messaging::NicState known_;     // what the unit has of us
   bool unit_knows_state_ = true;  // false: an older program
   bool refuses_mac_ = false;
@@ -91,6 +98,8 @@ class NicConfigFixture : public ::testing::Test {
   bool refuses_promiscuous_ = false;
   int busy_replies_ = 0;
   std::uint32_t lan_mtu_ = 1500;
+  // Ends first: a request that is open then fails, and a NicConfig hears of it.
+  messaging::harness::ChannelFixture harness_;
 
  private:
   std::uint64_t generation_ = 0;

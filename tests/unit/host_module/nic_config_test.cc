@@ -85,7 +85,7 @@ TEST_F(NicConfigTest, B_04_an_mtu_that_is_given_now_stays_when_the_lan_has_more)
 // After kill -9 the interface is found as it was left. The LAN has 1500.
 TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the_users) {
   lan_mtu_ = tap_.mutable_state().mtu = 9000;
-  NicConfig again(tap_, {"host"});
+  NicConfig& again = make_nic({"host"});
   configure(again);
   harness_.run_for(NicConfig::kFollowInterval);
   lan_has_mtu(again, 1400);
@@ -98,7 +98,7 @@ TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the
 TEST_F(NicConfigTest, S001_25_an_mtu_below_the_lans_on_an_interface_that_was_there_is_the_users) {
   lan_mtu_ = 9000;
   tap_.mutable_state().mtu = 1400;
-  NicConfig again(tap_, {"host"});
+  NicConfig& again = make_nic({"host"});
   configure(again);
   harness_.run_for(NicConfig::kFollowInterval);
   lan_has_mtu(again, 9216);
@@ -236,10 +236,10 @@ TEST_F(NicConfigTest, S001_25_the_lists_of_the_kernel_are_followed) {
   lan::AddressLists kernel;
   kernel.promiscuity = 0;
   int times_read = 0;
-  NicConfig nic(tap_, {.node_name = "host", .lists = [&] {
-                         ++times_read;
-                         return kernel;
-                       }});
+  NicConfig& nic = make_nic({.node_name = "host", .lists = [&] {
+                               ++times_read;
+                               return kernel;
+                             }});
   const auto run_nic = [&](base::Duration span) {
     for (const base::Time end = harness_.clock.now() + span; harness_.clock.now() < end;) {
       nic.pump(harness_.clock.now());
@@ -270,7 +270,7 @@ TEST_F(NicConfigTest, S001_25_lists_that_cannot_be_read_stay_as_they_were) {
   std::optional<lan::AddressLists> kernel;
   kernel.emplace().unicast = {kMac};
   kernel->promiscuity = 1;
-  NicConfig nic(tap_, {.node_name = "host", .lists = [&] { return kernel; }});
+  NicConfig& nic = make_nic({.node_name = "host", .lists = [&] { return kernel; }});
   configure(nic);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 1);
   kernel.reset();
@@ -288,10 +288,10 @@ TEST_F(NicConfigTest, H_2_events_of_other_interfaces_neither_repeat_a_refusal_no
   lan::AddressLists kernel;
   kernel.promiscuity = 1;
   int times_read = 0;
-  NicConfig nic(tap_, {.node_name = "host", .lists = [&] {
-                         ++times_read;
-                         return kernel;
-                       }});
+  NicConfig& nic = make_nic({.node_name = "host", .lists = [&] {
+                               ++times_read;
+                               return kernel;
+                             }});
   refuses_promiscuous_ = true;
   const support::LogLines log;
   configure(nic);
@@ -309,7 +309,7 @@ TEST_F(NicConfigTest, H_2_events_of_other_interfaces_neither_repeat_a_refusal_no
 TEST_F(NicConfigTest, H_2_a_refusal_is_reported_again_after_its_cause_has_ended) {
   lan::AddressLists kernel;
   kernel.promiscuity = 1;
-  NicConfig nic(tap_, {.node_name = "host", .lists = [&] { return kernel; }});
+  NicConfig& nic = make_nic({.node_name = "host", .lists = [&] { return kernel; }});
   refuses_promiscuous_ = true;
   const support::LogLines log;
   configure(nic);

@@ -161,7 +161,7 @@ TEST_F(NicFollowTest, the_carrier_goes_when_a_unit_that_stopped_does_not_return)
 TEST_F(NicFollowTest, B_13_the_carrier_of_an_interface_that_outlives_the_program_stays) {
   tap_.mutable_state().link_up = true;
   tap_.carrier = true;
-  NicConfig next(tap_, {.node_name = "host", .keeps_carrier = true});
+  NicConfig& next = make_nic({.node_name = "host", .keeps_carrier = true});
   next.pump(harness_.clock.now());
   EXPECT_EQ(next.deadline(), harness_.clock.now() + NicConfig::kReturnWait);
   run_pumped(next, NicConfig::kReturnWait - 100ms);
@@ -178,7 +178,7 @@ TEST_F(NicFollowTest, B_13_the_carrier_of_an_interface_that_outlives_the_program
 TEST_F(NicFollowTest, B_13_the_carrier_that_an_interface_was_left_with_goes_without_a_unit) {
   tap_.mutable_state().link_up = true;
   tap_.carrier = true;
-  NicConfig next(tap_, {.node_name = "host", .keeps_carrier = true});
+  NicConfig& next = make_nic({.node_name = "host", .keeps_carrier = true});
   run_pumped(next, NicConfig::kReturnWait - 1ms);
   EXPECT_TRUE(tap_.carrier);
   run_pumped(next, 2ms);
