@@ -57,13 +57,11 @@ HandshakeGate::Verdict HandshakeGate::check(base::Time now, base::Bytes initiati
   const std::uint32_t left = agreements_.left(now);
   if (left >= config_.cookies_below) return may_agree(now) ? Verdict::kPass : Verdict::kDrop;
   const bool has_cookie = jar_.has_mac2(now, initiation, from);
-  if (is_peer_there && (has_cookie ? proven_peers_ : peers_).take(now, from)) {
-    return Verdict::kPass;
-  }
   if (!has_cookie) {
     const bool may = (is_peer_there && cookies_of_peers_.take(now, from)) || cookies_.take(now);
     return may ? Verdict::kCookie : drop(SessionCounter::kRxDropBudget);
   }
+  if (is_peer_there && peers_.take(now, from)) return Verdict::kPass;
   // The address is proven, so it is held to its share, also of attempts that get no token: else who
   // sends fastest gets each token.
   if (!sources_.take(now, from)) return drop(SessionCounter::kRxDropBudget);

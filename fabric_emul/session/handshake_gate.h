@@ -62,8 +62,8 @@ class HandshakeGate {
   base::RateLimit agreements_, cookies_;
   SourceLimits sources_;  // with a cookie
   // Addresses of peers, besides the budgets above, which strangers may use up: enough to renew
-  // keys. What needs no cookie, and cookies themselves, others may spend who forge the address.
-  SourceLimits peers_{1, 2}, proven_peers_{5, 5}, cookies_of_peers_{100, 100};
+  // keys. The cookies are for whoever forges the address, too; to use one takes the address.
+  SourceLimits peers_{5, 5}, cookies_of_peers_{100, 100};
   CookieJar jar_;
 };
 
