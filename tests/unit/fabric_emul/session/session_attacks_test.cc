@@ -271,11 +271,11 @@ TEST_F(SessionAttackTest, S_60_a_flood_ends_no_session) {
   EXPECT_EQ(count(SessionCounter::kTxDropNoKeys), 0U);
 }
 
-// Who has many addresses proves each of them, and takes all key agreements: twenty times as many.
+// Who has many addresses proves each of them, and takes each key agreement within 50 ms.
 TEST_F(SessionAttackTest, S_60_a_flood_with_cookies_ends_no_session) {
   world_.common.records.rekey_after = 1s;
   world_.common.records.reject_after = 3s;
-  const std::uint32_t per_second = std::exchange(world_.common.agreements_per_second, 20);
+  const std::uint32_t per_second = std::exchange(world_.common.agreements_per_second, 1);
   world_.start();
   world_.connect();
   const MacKeys unit(public_key_of(world_.unit_secret));
@@ -303,8 +303,8 @@ TEST_F(SessionAttackTest, S_60_a_flood_with_cookies_ends_no_session) {
     world_.exchange();
   }
   // All of what the common budget allows goes to them.
-  EXPECT_GE(count(SessionCounter::kRxDropHandshake), 120U);
-  EXPECT_LE(count(SessionCounter::kRxDropHandshake), 170U);
+  EXPECT_GE(count(SessionCounter::kRxDropHandshake), 54U);
+  EXPECT_LE(count(SessionCounter::kRxDropHandshake), 57U);
   EXPECT_GE(world_.host->count(SessionCounter::kRekeyed), 4U);
   EXPECT_EQ(world_.host->count(SessionCounter::kTxDropNoKeys), 1U);  // before the first keys
   EXPECT_EQ(count(SessionCounter::kTxDropNoKeys), 0U);
