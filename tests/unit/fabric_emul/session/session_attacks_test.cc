@@ -378,26 +378,5 @@ TEST_F(SessionAttackTest, S_53_a_host_replies_to_nobody) {
   expect_session_works();
 }
 
-TEST_F(SessionAttackTest, S_60_a_source_with_a_cookie_has_its_share_only) {
-  SourceLimits limits(20, 5);
-  PeerAddress here;
-  here.bytes[3] = std::byte{1};
-  PeerAddress there;
-  there.bytes[3] = std::byte{2};
-  const base::Time now = world_.clock.now();
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limits.take(now, here));
-  EXPECT_FALSE(limits.take(now, here));
-  EXPECT_TRUE(limits.take(now, there));
-  EXPECT_FALSE(limits.take(now + 49ms, here));
-  EXPECT_TRUE(limits.take(now + 50ms, here));
-  // The table is bounded: idle sources make room.
-  std::size_t admitted = 0;
-  for (std::uint32_t i = 0; i < 2 * SourceLimits::kSourcesMax; ++i) {
-    admitted += limits.take(now + 60ms, InProcessHub::address_of(1000 + i)) ? 1 : 0;
-  }
-  EXPECT_LT(admitted, SourceLimits::kSourcesMax);
-  EXPECT_TRUE(limits.take(now + 10s, InProcessHub::address_of(100'000)));
-}
-
 }  // namespace
 }  // namespace splitnic::fabric::session
