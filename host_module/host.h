@@ -101,7 +101,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
     return nic_up() && follower_.may_read() && pending_.empty() && !is_stopping_;
   }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
-  void on_tap_event(base::Time now);  // the port's event_fd is readable: its state changed
+  void on_tap_event(base::Time now);  // see control::Module::on_port_event()
   // A clean stop, first half: the port is no longer read, frames that were read or have arrived are
   // still delivered, then the pools of both sides are flushed [S001-16]. Continue to call step()
   // until is_drained(), for control::kStopMax at most; then call stop().

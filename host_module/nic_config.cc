@@ -54,7 +54,7 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
   generation_ = 0;
   busy_until_ = {};
   sync_.begin();
-  sync_.wanted = tap_.state();
+  read_tap();
   pump(now);
 }
 
@@ -171,8 +171,12 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
     base::log_warn({base::EventKind::kRefused, tap_.name()}, *effect.warning);
   }
   if (effect.lan_mac) {
-    if (auto done = tap_.set_mac(*effect.lan_mac); !done) base::log_warn(done.error().text());
-    sync_.wanted = tap_.state();
+    const auto done = tap_.set_mac(*effect.lan_mac);
+    if (done)
+      sync_.wanted.mac = *effect.lan_mac;
+    else
+      base::log_warn(done.error().text());
+    read_tap();
   }
   settle(step);
   if (!effect.is_lan_mtu_known) return;
@@ -262,11 +266,19 @@ bool NicConfig::follow_speed() {
 // Sets the smaller of the LAN's MTU and the user's, if the user has set one. Returns whether that
 // is another one.
 bool NicConfig::follow_mtu() {
-  if (sync_.lan_mtu == 0) return false;
-  const std::uint32_t mtu = std::min(wanted_mtu_.value_or(sync_.lan_mtu), sync_.lan_mtu);
+  const auto mtu_wanted = [this] {
+    return std::min(wanted_mtu_.value_or(sync_.lan_mtu), sync_.lan_mtu);
+  };
+  if (sync_.lan_mtu == 0 || mtu_wanted() == sync_.wanted.mtu) return false;
+  read_tap();  // the user may have set another one since
+  const std::uint32_t mtu = mtu_wanted();
   if (mtu == sync_.wanted.mtu) return false;
-  if (auto done = tap_.set_mtu(mtu); !done) base::log_warn(done.error().within("MTU").text());
-  sync_.wanted = tap_.state();
+  const auto done = tap_.set_mtu(mtu);
+  if (done)
+    sync_.wanted.mtu = mtu;
+  else
+    base::log_warn(done.error().within("MTU").text());
+  read_tap();
   if (sync_.wanted.mtu == mtu) {
     report(base::EventKind::kMtu,
            "the MTU is " + std::to_string(mtu) + (mtu == sync_.lan_mtu ? ", that of the LAN" : ""));

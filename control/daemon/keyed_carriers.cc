@@ -1,6 +1,7 @@
 #include "control/daemon/keyed_carriers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "base/event.h"
@@ -11,6 +12,22 @@ namespace splitnic::control {
 namespace {
 
 namespace session = fabric::session;
+
+constexpr base::Duration kFaultOnceIn = std::chrono::minutes(1);
+
+std::string remedy_of(session::HandshakeFault fault) {
+  switch (fault) {
+    case session::HandshakeFault::kStamp:
+      return "gets no reply, because it has an earlier time than before: was its clock set back? "
+             "Correct that clock, or restart this program";
+    case session::HandshakeFault::kAddress:
+      return "gets no reply, because it may not be at that address: see --allow, and `from` in the "
+             "hosts file";
+    case session::HandshakeFault::kResponse:
+      return "replies, but the reply cannot be read: give both ends the same --psk-file, or none";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -41,6 +58,10 @@ base::Result<KeyedCarrier> KeyedCarriers::add(fabric::Underlay& below,
       report_unknown(key, below.name_of(from));
     };
   }
+  config.on_fault = [this, &below](session::HandshakeFault fault, const session::PublicKey& key,
+                                   const fabric::PeerAddress& from) {
+    report_fault(fault, key, below.name_of(from));
+  };
   if (on_second_) {
     config.on_second_process = [this, &below](const session::Peer& peer,
                                               const fabric::PeerAddress& from) {
@@ -78,6 +99,17 @@ void KeyedCarriers::report_unknown(const session::PublicKey& key, const std::str
   base::log_warn({base::EventKind::kRefused, from},
                  "the key " + session::base64_of(key.bytes) + " of the node at " + from +
                      " is not known here, so it gets no reply: " + advice_);
+}
+
+// The other end hears nothing of it, or cannot know it.
+void KeyedCarriers::report_fault(session::HandshakeFault fault, const session::PublicKey& key,
+                                 const std::string& from) {
+  const base::Time now = clock_.now();
+  std::erase_if(faults_, [now](const auto& one) { return now >= one.second + kFaultOnceIn; });
+  if (!faults_.emplace(std::pair(fault, key), now).second) return;
+  base::log_warn({base::EventKind::kRefused, from}, "the node at " + from + " with the key " +
+                                                        session::base64_of(key.bytes) + " " +
+                                                        remedy_of(fault));
 }
 
 base::Status KeyedCarriers::allow(const session::PublicKey& key) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -81,6 +82,8 @@ class KeyedCarriers {
 
  private:
   void report_unknown(const fabric::session::PublicKey& key, const std::string& from);
+  void report_fault(fabric::session::HandshakeFault fault, const fabric::session::PublicKey& key,
+                    const std::string& from);
 
   const KeyOptions& options_;
   const std::uint64_t instance_;
@@ -92,6 +95,9 @@ class KeyedCarriers {
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::string advice_;  // "": unknown keys are not reported
   UnknownKeys unknown_;
+  // When each was reported last.
+  std::map<std::pair<fabric::session::HandshakeFault, fabric::session::PublicKey>, base::Time>
+      faults_;
   OnSecond on_second_;
   std::vector<std::unique_ptr<fabric::session::KeyedUnderlay>> keyed_;
   std::vector<fabric::session::KeyedUnderlay*> listening_;

@@ -70,10 +70,10 @@ class Peer {
 
   // Responder.
   std::uint64_t stamp() const { return stamp_; }
-  // Returns whether another process than `instance` has the session and was heard just now.
-  bool is_in_use(base::Time now, std::uint64_t instance) const {
-    return current_ && current_->peer_instance() != instance && now - heard_ < config_.in_use;
-  }
+  // Returns whether the peer has a session and was heard just now.
+  bool is_in_use(base::Time now) const { return current_ && now - heard_ < config_.in_use; }
+  // Returns whether the session is that of the process `instance`. REQUIRES a session.
+  bool is_with(std::uint64_t instance) const { return current_->peer_instance() == instance; }
   // A process at `from` has the key, too.
   void report_second_process(const PeerAddress& from) const {
     if (config_.on_second_process) config_.on_second_process(*this, from);

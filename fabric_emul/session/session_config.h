@@ -18,6 +18,13 @@ namespace splitnic::fabric::session {
 
 class Peer;
 
+// Why a handshake with the key of a peer fails in a way that its operator can mend.
+enum class HandshakeFault : std::uint8_t {
+  kStamp,     // INITIATION is older than one before it, and no session is in use
+  kAddress,   // the peer may not be there
+  kResponse,  // RESPONSE is for our INITIATION and does not open: another pre-shared key
+};
+
 struct RecordLimits {
   base::Duration rekey_after = std::chrono::seconds(120);
   base::Duration reject_after = std::chrono::seconds(180);
@@ -69,6 +76,10 @@ struct SessionConfig {
   // Hears of an INITIATION with a key that is not allowed, as often as key agreements are. Whoever
   // has the public key of this side can cause it, with any key. Empty: nobody hears of it.
   std::function<void(const PublicKey& key, const PeerAddress& from)> on_unknown_key = {};
+  // Hears of a handshake with the key of `peer` that failed, as often as key agreements are.
+  // Whoever repeats or forges datagrams of the peer can cause it. Empty: nobody hears of it.
+  std::function<void(HandshakeFault fault, const PublicKey& peer, const PeerAddress& from)>
+      on_fault = {};
   // A session is in use for so long after its last record.
   base::Duration in_use = std::chrono::seconds(1);
   // A process at `from` has the key of `peer`, which another process uses: it was refused, or took

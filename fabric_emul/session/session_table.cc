@@ -119,14 +119,23 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
     return counters_.add(SessionCounter::kRxDropUnknownKey);
   }
   Peer& peer = *found;
-  if (!may_be_at(peer, from)) return counters_.add(SessionCounter::kRxDropAddress);
+  if (!may_be_at(peer, from)) {
+    counters_.add(SessionCounter::kRxDropAddress);
+    return report(HandshakeFault::kAddress, peer, from);
+  }
   std::array<std::byte, kInitiationPayloadBytes> payload{};
   if (!noise.read_payload(noise_bytes, peer.keys().shared, payload)) {
     return counters_.add(SessionCounter::kRxDropHandshake);
   }
   const InitiationPayload initiation = InitiationPayload::parse(payload);
-  if (initiation.stamp <= peer.stamp()) return counters_.add(SessionCounter::kRxDropStamp);
-  if (peer.is_in_use(now, initiation.instance) && !is_same_machine(*peer.endpoint(), from)) {
+  if (initiation.stamp <= peer.stamp()) {
+    counters_.add(SessionCounter::kRxDropStamp);
+    const bool is_repeated = initiation.stamp == peer.stamp() || peer.is_in_use(now);
+    if (!is_repeated) report(HandshakeFault::kStamp, peer, from);
+    return;
+  }
+  if (peer.is_in_use(now) && !peer.is_with(initiation.instance) &&
+      !is_same_machine(*peer.endpoint(), from)) {
     peer.report_second_process(from);
     return counters_.add(SessionCounter::kRxDropSecond);
   }
@@ -147,6 +156,10 @@ void SessionTable::accept(base::Time now, base::Bytes message, const PeerAddress
   call_for(peer);
   counters_.add(SessionCounter::kTxResponse);
   send_(from, response);
+}
+
+void SessionTable::report(HandshakeFault fault, const Peer& peer, const PeerAddress& from) const {
+  if (config_.on_fault) config_.on_fault(fault, peer.keys().peer, from);
 }
 
 void SessionTable::on_record(base::Time now, Peer& peer, const RecordKeys& keys, bool is_highest,
@@ -173,7 +186,10 @@ void SessionTable::on_response(base::Time now, base::Bytes message) {
   if (peer == nullptr || !gate_.may_agree(now)) return;
   ResponsePayload payload;
   const auto keys = peer->attempt()->read(message, payload);
-  if (!keys) return counters_.add(SessionCounter::kRxDropHandshake);
+  if (!keys) {
+    counters_.add(SessionCounter::kRxDropHandshake);
+    return report(HandshakeFault::kResponse, *peer, *peer->endpoint());
+  }
   counters_.add(SessionCounter::kRxResponse);
   peer->install(now, std::make_unique<RecordKeys>(
                          config_, *keys,

@@ -70,6 +70,7 @@ class SessionTable {
  private:
   void on_initiation(base::Time now, base::Bytes message, const PeerAddress& from);
   void accept(base::Time now, base::Bytes message, const PeerAddress& from);
+  void report(HandshakeFault fault, const Peer& peer, const PeerAddress& from) const;
   void on_response(base::Time now, base::Bytes message);
   void on_cookie(base::Time now, base::Bytes message);
   void begin_attempt(base::Time now, Peer& peer);

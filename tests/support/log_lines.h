@@ -3,6 +3,8 @@
 // it; the events of the process have every line, but those for debugging.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +21,12 @@ class LogLines {
       text += event->text + "\n";
     }
     return text;
+  }
+  // How many of them have these words.
+  std::size_t count(const std::string& words) const {
+    const auto events = base::events().since(first_, base::kEventsKept).events;
+    return static_cast<std::size_t>(std::ranges::count_if(
+        events, [&](const auto& event) { return event->text.find(words) != std::string::npos; }));
   }
 
  private:

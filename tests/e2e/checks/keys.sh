@@ -94,6 +94,7 @@ check_with_psk() {
   host_options=()
   start_host
   wait_until 6 grep -q "no reply" "$work/host.log" || fail "without the pre-shared key: no line in the log"
+  grep -qF "give both ends the same --psk-file" "$work/host.log" || fail "the log does not name the pre-shared key"
   ! is_up host || fail "up without the pre-shared key"
 }
 

@@ -10,8 +10,11 @@ longest_gap() {
 replies_since() { awk -v since="$1" -F '[][]' '/bytes from/ && $2 > since { count++ } END { print count + 0 }' "$work/pinging.log"; }
 has_replies_since() { [ "$(replies_since "$1")" -ge "$2" ]; }
 
+# Bytes that the LAN and nic0 have received.
 received() { in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes; }
-moved_since() { [ $(($(received) - $1)) -gt "$2" ]; }
+received_by_host() { in_ns "$ns_host" cat /sys/class/net/nic0/statistics/rx_bytes; }
+# More than what was on the way then.
+flow_since() { [ $(($(received) - $1)) -gt 10000000 ] && [ $(($(received_by_host) - $2)) -gt 10000000 ]; }
 
 # move_to OLD NEW: the host's address on the fabric, under load. No longer than a second without a reply, and TCP flows on.
 move_to() {
@@ -20,17 +23,17 @@ move_to() {
   roamed=$(counter iou session.roamed)
   began=$(date +%s.%N)
   ip -n "$ns_host" addr del "$1" dev fab0 && ip -n "$ns_host" addr add "$2" dev fab0 "${@:3}" || fail "no new address"
+  within "TCP flows both ways after the move" 1000 flow_since "$(received)" "$(received_by_host)"
   wait_until 5 has_replies_since "$began" 20 || fail "no reply after the move to $2"
   echo "moved to $2: $(longest_gap "$began") ms without a reply"
   [ "$(longest_gap "$began")" -le 1000 ] || fail "more than a second without a reply"
-  within "TCP flows after the move" 1000 moved_since "$(received)" 1000000
   # Each queue moves with its next datagram.
   counts iou session.roamed $((roamed + 1)) || fail "the unit does not count that the host has moved"
 }
 
 begin_load() {
   serve_iperf "$ns_lan" 10.77.0.2
-  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -i 1 --forceflush --bidir
   start pinging "$ns_host" ping -D -i 0.012 10.77.0.2
 }
 
@@ -170,6 +173,9 @@ bad_path() {
   tail -n 1 "$work/relay.log"
 }
 
+# relayed WHAT: how often the relay, which has ended, did that to a datagram.
+relayed() { tail -n 1 "$work/relay.log" | sed -n "s/.*\b$1 \([0-9]*\).*/\1/p"; }
+
 # end_all NAME...: all at once.
 end_all() {
   local name pids=()
@@ -184,7 +190,10 @@ end_all() {
   done
 }
 
-check_loss() { bad_path loss=30; }
+check_loss() {
+  bad_path loss=30
+  [ "$(relayed loss)" -gt 10 ] || fail "nothing was lost: nothing is shown"
+}
 
 check_corruption() {
   bad_path corrupt=30

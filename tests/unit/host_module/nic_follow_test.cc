@@ -28,6 +28,21 @@ TEST_F(NicFollowTest, M_20_the_interface_follows_ten_times_per_second_and_to_the
   EXPECT_EQ(nic_.deadline(), base::kNever);
 }
 
+// The port has read his event when the MTU of the LAN becomes another one, and nobody has asked it.
+TEST_F(NicFollowTest, an_mtu_that_the_user_sets_together_with_the_lan_stays) {
+  configure();
+  lan_has_mtu(9000);
+  run_pumped(1s);
+  ASSERT_EQ(mtu(), 9000U);
+  tap_.mutable_state().mtu = 1400;
+  lan_has_mtu(1500);
+  run_pumped(1s);
+  EXPECT_EQ(mtu(), 1400U);
+  lan_has_mtu(1300);
+  run_pumped(1s);
+  EXPECT_EQ(mtu(), 1300U);
+}
+
 TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
   configure();
   run_pumped(1s);

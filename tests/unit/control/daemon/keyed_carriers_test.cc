@@ -97,12 +97,8 @@ TEST(KeyedCarriersTest, an_unknown_key_is_reported_with_what_to_do_once_per_minu
   };
   const auto lines_of = [&](std::uint64_t number) {
     const std::string key = session::base64_of(session::public_key_of(secret_of(number)).bytes);
-    const std::string text = log.text();
-    std::size_t count = 0;
-    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
-      ++count;
-    }
-    EXPECT_TRUE(count == 0 || text.find("gets no reply: do this") != std::string::npos) << text;
+    const std::size_t count = log.count(key);
+    EXPECT_TRUE(count == 0 || log.count("gets no reply: do this") > 0) << log.text();
     return count;
   };
   run_for(from_first, std::chrono::seconds(50));
@@ -111,6 +107,51 @@ TEST(KeyedCarriersTest, an_unknown_key_is_reported_with_what_to_do_once_per_minu
   EXPECT_EQ(lines_of(3), 1U);
   run_for(from_first, std::chrono::seconds(20));
   EXPECT_EQ(lines_of(2), 2U);
+}
+
+// Host and unit know each other and have different pre-shared keys: the unit cannot know it.
+TEST(KeyedCarriersTest, S_56_another_pre_shared_key_is_reported_with_what_to_do_once_per_minute) {
+  const support::TempFolder folder;
+  const support::LogLines log;
+  base::ManualClock clock;
+  base::SeededRandom random(5);
+  fabric::InProcessHub hub;
+  const auto options_of = [&](std::uint64_t number) {
+    KeyOptions options;
+    options.key_file = folder.path(std::to_string(number) + ".key");
+    options.psk_file = folder.path(std::to_string(number) + ".psk");
+    EXPECT_TRUE(session::write_key_file(options.key_file, secret_of(number)));
+    EXPECT_TRUE(session::write_key_file(options.psk_file, secret_of(10 + number)));
+    return options;
+  };
+  const KeyOptions of_unit = options_of(1);
+  const KeyOptions of_host = options_of(2);
+  const session::PublicKey unit_key = session::public_key_of(secret_of(1));
+  const session::PublicKey host_key = session::public_key_of(secret_of(2));
+  fabric::InProcessUnderlay& listening = hub.add_endpoint();
+  KeyedCarriers unit(of_unit, 1, 0, clock, random);
+  fabric::Underlay& unit_end = *unit.add(listening, {&host_key, 1}, std::nullopt)->underlay;
+  KeyedCarriers host(of_host, 2, 0, clock, random);
+  const auto to_unit = host.add(hub.add_endpoint(), {&unit_key, 1}, listening.address());
+  ASSERT_TRUE(to_unit);
+  const std::vector<std::byte> datagram(88);
+  const auto run_for = [&](base::Duration time) {
+    for (const base::Time end = clock.now() + time; clock.now() < end;) {
+      to_unit->underlay->send(to_unit->peers.front(), datagram, datagram.size());
+      while (unit_end.receive()) {
+      }
+      while (to_unit->underlay->receive()) {
+      }
+      clock.advance(std::chrono::milliseconds(500));
+    }
+  };
+  run_for(std::chrono::seconds(50));
+  const std::string line = "with the key " + session::base64_of(unit_key.bytes) +
+                           " replies, but the reply cannot be read: give both ends the same "
+                           "--psk-file, or none";
+  EXPECT_EQ(log.count(line), 1U) << log.text();
+  run_for(std::chrono::seconds(20));
+  EXPECT_EQ(log.count(line), 2U);
 }
 
 TEST(UnknownKeysTest, no_more_than_a_few_keys_are_reported_per_minute) {

@@ -144,5 +144,38 @@ TEST(HandshakeFaultsTest, S_56_F_47_sessions_come_back_whatever_the_path_and_the
   }
 }
 
+// A host that starts again has no stamps of before. It gets no reply until its clock is right.
+TEST(HandshakeFaultsTest, S_56_a_clock_that_was_set_back_is_reported_at_the_unit) {
+  KeyedWorld world;
+  std::vector<HandshakeFault> faults;
+  world.common.on_fault = [&](HandshakeFault fault, const PublicKey& peer, const PeerAddress& at) {
+    EXPECT_EQ(peer, public_key_of(world.host_secret));
+    EXPECT_EQ(at, world.host_at.address());
+    faults.push_back(fault);
+  };
+  world.stamp = 1'000'000;
+  world.start();
+  world.connect();
+  ASSERT_TRUE(world.is_up());
+  EXPECT_TRUE(faults.empty());
+  world.stamp = 1000;
+  world.make_host();
+  const auto host_is_up = [&] { return world.host->keyed.has_session(world.unit_address); };
+  for (int i = 0; i < 250 && !host_is_up(); ++i) {
+    world.send_up(KeyedWorld::payload(88, 1));
+    world.step(20ms);
+  }
+  EXPECT_FALSE(host_is_up());
+  ASSERT_FALSE(faults.empty());
+  EXPECT_EQ(faults, std::vector<HandshakeFault>(faults.size(), HandshakeFault::kStamp));
+  EXPECT_LE(faults.size(), world.unit->count(SessionCounter::kRxDropStamp));
+  world.stamp = 2'000'000;
+  for (int i = 0; i < 250 && !host_is_up(); ++i) {
+    world.send_up(KeyedWorld::payload(88, 1));
+    world.step(20ms);
+  }
+  EXPECT_TRUE(host_is_up());
+}
+
 }  // namespace handshake_faults_test
 }  // namespace splitnic::fabric::session
