@@ -32,7 +32,8 @@ TEST(SourceLimitsTest, S_60_a_source_with_a_cookie_has_its_share_only) {
 
 // A peer that floods with a cookie: enough to renew keys, and no more.
 TEST(SourceLimitsTest, S_60_the_address_of_a_peer_has_five_key_agreements_per_second_besides) {
-  const SessionConfig config{.agreements_per_second = 1, .agreements_burst = 1};
+  SessionConfig config;
+  config.agreements_per_second = config.agreements_burst = 1;
   base::SeededRandom random(7);
   base::Counters<SessionCounter> counters;
   const MacKeys unit(public_key_of(random_private_key(random)));
