@@ -1,6 +1,8 @@
 """What the measuring programs of this folder have in common: commands in network namespaces, servers in the LAN's peer,
 readings of the machine, and a main. For compare_measure.py, hosts_measure.py and sizes.py."""
+import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -34,12 +36,8 @@ class Server:
     def __init__(self, ns, ready, *command):
         self.process = subprocess.Popen(in_namespace(ns, *command), stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
-        try:
-            if not any(ready in line for line in self.process.stdout):
-                raise Failed(f"{command[0]} does not listen")
-        except SystemExit:
-            self.end()
-            raise
+        if not any(ready in line for line in self.process.stdout):
+            raise Failed(f"{command[0]} does not listen")
 
     def __enter__(self):
         return self
@@ -48,11 +46,8 @@ class Server:
         try:
             self.process.communicate(timeout=0 if kind is SystemExit else 2)
         except subprocess.TimeoutExpired:
-            self.end()
-
-    def end(self):
-        self.process.kill()
-        self.process.communicate()
+            self.process.kill()
+            self.process.communicate()
 
 
 def iperf_server(ns, *options):
@@ -110,13 +105,24 @@ def end_by_signal(number, _frame):
     sys.exit(128 + number)
 
 
+def end_children():
+    """A signal may come between the start of a child and the line that would end it."""
+    for listed in pathlib.Path("/proc/self/task").glob("*/children"):
+        for pid in map(int, listed.read_text(encoding="ascii").split()):
+            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
 def main(program, measure, *arguments):
-    """Prints a line "name value" for each metric. Interrupted, it ends what it has started and prints nothing."""
+    """Prints a line "name value" for each metric that is returned. Interrupted, it ends what it has started and prints none."""
     for number in SIGNALS:
         signal.signal(number, end_by_signal)
     try:
         found = measure(*arguments)
     except Failed as error:
         sys.exit(f"{program}: {error}")
-    for name, value in found.items():
+    finally:
+        end_children()
+    for name, value in (found or {}).items():
         print(name, f"{value:.6g}" if isinstance(value, float) else value)

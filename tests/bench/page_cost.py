@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 
-from measuring import ADDRESS, Failed, Server, in_namespace, iperf_server, output_of, thread_seconds
+from measuring import ADDRESS, Failed, Server, in_namespace, iperf_server, main, output_of, thread_seconds
 
 URL = "http://127.0.0.1:9477"
 SNAPSHOTS_PER_SECOND = 10
@@ -122,7 +122,7 @@ def idle_cost(pid, seconds, *commands):
         return used() - idle
 
 
-def main(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds):
+def measure(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds):
     variants = watchers(host, unit, splitnic, work)
     results = {name: ([], []) for name in variants}
     for _ in range(int(rounds)):
@@ -146,7 +146,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["read"]:
         read(*sys.argv[2:])
     else:
-        try:
-            main(*sys.argv[1:])
-        except Failed as error:
-            sys.exit(f"page_cost: {error}")
+        main("page_cost.py", measure, *sys.argv[1:])

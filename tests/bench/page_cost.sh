@@ -23,5 +23,5 @@ topology_three && iou_common=(--insecure-lab --queues 1 --metrics 127.0.0.1:9477
   host_common=(--insecure-lab --queues 1 --metrics 127.0.0.1:9477) && up_splitnic packet udp://10.99.0.2:7471 ||
   die 1 "the programs did not come up"
 nic0_replies "$ns_host" 10.77.0.1/24 || die 1 "no reply to a ping"
-"$python" "$bench/page_cost.py" "$ns_host" "$ns_iou" "$ns_lan" "${pid_of[host]}" "${pid_of[iou]}" "$bin/splitnic" "$work" \
+measured "$python" "$bench/page_cost.py" "$ns_host" "$ns_iou" "$ns_lan" "${pid_of[host]}" "${pid_of[iou]}" "$bin/splitnic" "$work" \
   "$seconds" "$rounds"

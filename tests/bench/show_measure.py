@@ -7,12 +7,11 @@
 import argparse
 import socket
 import statistics
-import sys
 import time
 from concurrent import futures
 
 from hosts_measure import run_twice
-from measuring import Failed
+from measuring import Failed, main
 
 GOAL_MS = 50
 EVERY = 0.02  # s, between two requests
@@ -99,7 +98,4 @@ def arguments():
 
 
 if __name__ == "__main__":
-    try:
-        measure(arguments())
-    except Failed as error:
-        sys.exit(f"show_measure.py: {error}")
+    main("show_measure.py", measure, arguments())
