@@ -267,6 +267,7 @@ base::Status SwitchWorker::open_lan() {
       control::node_eui64(options_.common.name(), "switch/" + std::to_string(number)));
   config.instance = instance_;
   config.crc_head_only = is_shm();
+  config.profile = fabric::LinkProfile::kSpeed;
   at_port(number)->at->add_port(number, hop.of_switch, config, nullptr, clock_.now());
   fabric::PortConfig of_leg = options_.common.port;
   of_leg.listens = true;

@@ -207,11 +207,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_option("--cell", into.cell, "Maximum cell payload (default: from the path MTU)")
       ->type_name("BYTES")
       ->group(group);
-  app.add_option("--link-profile", into.link_profile,
-                 "UDP links: speed, or full with lanes, credits and link retry; must be the same "
-                 "at both ends (default speed)")
-      ->type_name("PROFILE")
-      ->group(group);
+  add_link_profile_option(app, into, group);
   app.add_option(
          "--payload-crc", into.payload_crc,
          "UDP links: on: each cell has a CRC over its payload; off: none, where the peer "
@@ -256,6 +252,14 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   add_process_options(app, into, group);
 }
 
+void add_link_profile_option(CLI::App& app, CommonArguments& into, const std::string& group) {
+  app.add_option("--link-profile", into.link_profile,
+                 "UDP links: speed, or full with lanes, credits and link retry; must be the same "
+                 "at both ends, and in all of a switched fabric (default speed)")
+      ->type_name("speed|full")
+      ->group(group);
+}
+
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name) {
   CommonOptions out;
@@ -296,12 +300,8 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
   return out;
 }
 
-base::Status check_switched(const CommonArguments& typed, CommonOptions& out) {
-  if (out.port.profile == fabric::LinkProfile::kFull) {
-    return base::Error("--link-profile: links of a switch have the speed profile only");
-  }
+void set_switched(const CommonArguments& typed, CommonOptions& out) {
   if (typed.queues == "auto") out.queues = 1;
-  return {};
 }
 
 std::uint32_t queues_to_open(const CommonOptions& common, const Processors& allowed) {

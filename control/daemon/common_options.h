@@ -87,6 +87,7 @@ struct CommonArguments {
 
 // Adds the options that every program has to `app`, --config among them.
 void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group);
+void add_link_profile_option(CLI::App& app, CommonArguments& into, const std::string& group);
 // Adds these and what the two programs share that carry frames.
 void add_common_options(CLI::App& app, CommonArguments& into);
 // Without --name the node is called base::clean_node_name(default_name), or "node" if that is
@@ -94,9 +95,9 @@ void add_common_options(CLI::App& app, CommonArguments& into);
 base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
                                                  const std::string& default_name);
 
-// For a program that attaches to a switch: its links have no lanes yet, and there is one queue
-// unless --queues requests more, since each takes a port of the switch. Sets the number of queues.
-base::Status check_switched(const CommonArguments& typed, CommonOptions& out);
+// For a program that attaches to a switch: there is one queue unless --queues requests more, since
+// each takes a port of the switch.
+void set_switched(const CommonArguments& typed, CommonOptions& out);
 
 // A key of 16 bits, as 0x8001 or as a decimal number, whose lower 15 bits are not 0.
 base::Result<fabric::PartitionKey> parse_partition(const std::string& text);

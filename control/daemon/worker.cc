@@ -86,9 +86,10 @@ fabric::PortConfig Worker::hop_config(const std::string& role, bool is_shm) cons
 Worker::InnerHop Worker::attach_here(const std::string& role, bool is_shm) {
   CHECK(!inner_);
   inner_.emplace();
-  attachments_.push_back(
-      std::make_unique<fabric::Attachment>(inner_->connecting(), inner_->listening().address(),
-                                           hop_config(role, is_shm), clock_, random_));
+  fabric::PortConfig hop = hop_config(role, is_shm);
+  hop.profile = fabric::LinkProfile::kSpeed;  // whatever the ports to others have
+  attachments_.push_back(std::make_unique<fabric::Attachment>(
+      inner_->connecting(), inner_->listening().address(), hop, clock_, random_));
   return {inner_->listening(), *attachments_.back()};
 }
 
@@ -103,6 +104,7 @@ base::Result<fabric::Port*> Worker::add_attached_port(fabric::Attachment& attach
                                                       fabric::PortConfig config,
                                                       const std::string& role, bool is_shm) {
   config.payload_crc = fabric::PayloadCrcMode::kOn;
+  config.profile = fabric::LinkProfile::kSpeed;  // of the path: the lanes are those of the hop
   config.lids = [&attachment](const fabric::PeerAddress& peer) { return attachment.lids_of(peer); };
   return add_port(attachment, std::move(config), role, is_shm);
 }

@@ -51,17 +51,12 @@ InitReason InitTerms::check(const Init& peer) const {
 
 FullLinkConfig InitTerms::agree(const Init& peer) const {
   FullLinkConfig agreed = config_.full;
-  agreed.cell_bytes_max = full_cell_bytes_max();
+  agreed.cell_bytes_max = full_cell_bytes_max(config_);
   agreed.lane_queue_bytes = std::max(agreed.lane_queue_bytes, 4 * agreed.cell_bytes_max);
   agreed.lanes_mask = config_.full.lanes_mask & peer.lanes_mask;
   agreed.flit_payload_max = std::min<std::size_t>(agreed.flit_payload_max, peer.flit_payload_max);
   agreed.peer_receive_blocks = peer.initial_credit;
   return agreed;
-}
-
-std::size_t InitTerms::full_cell_bytes_max() const {
-  const std::size_t mcp = config_.mcp_wanted == 0 ? kDefaultMcpFull : config_.mcp_wanted;
-  return std::max(mcp, kMgmtPayloadMax) + kCellOverheadMax;
 }
 
 }  // namespace splitnic::fabric

@@ -27,8 +27,6 @@ class InitTerms {
   }
   // Full profile: the configuration that follows from both ends' terms.
   FullLinkConfig agree(const Init& peer) const;
-  // Full profile: the largest cell on the link.
-  std::size_t full_cell_bytes_max() const;
 
  private:
   const PortConfig& config_;

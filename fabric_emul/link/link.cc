@@ -1,6 +1,9 @@
 #include "fabric_emul/link/link.h"
 
+#include <algorithm>
 #include <bit>
+
+#include "base/check.h"
 
 namespace splitnic::fabric {
 
@@ -47,12 +50,32 @@ void Link::cancel() {
 
 std::uint8_t Link::lane_of(std::uint8_t sl) const {
   const std::uint8_t vl = context_.config.sl_to_vl.at(sl & kSlMax);
-  if (!lanes_.is_open() || lanes_.is_lane_open(vl)) return vl;
-  return 0;  // INIT requires that both ends have this one
+  return open_lane(vl);  // INIT requires that both ends have lane 0
+}
+
+base::MutableBytes Link::reserve_queued(std::size_t cell_bytes, std::uint8_t vl) {
+  CHECK(lanes_.is_open());
+  if (!up()) return {};
+  vl_ = vl;
+  return lanes_.reserve_queued(vl, cell_bytes);
+}
+
+void Link::release(const CellCredit& credit) {
+  if (lanes_.release(credit) && up()) queue();
+}
+
+std::uint16_t Link::full_lanes() const {
+  std::uint16_t full = 0;
+  for (std::uint8_t vl = 0; lanes_.is_open() && vl < kLaneCount; ++vl) {
+    if (lanes_.is_lane_open(vl) && !lanes_.has_room(vl)) {
+      full = static_cast<std::uint16_t>(full | 1U << vl);
+    }
+  }
+  return full;
 }
 
 unsigned Link::lanes() const {
-  if (!lanes_.is_open()) return 1;
+  if (!lanes_.is_open()) return std::max(1U, context_.underlay.lanes());
   const unsigned data = lanes_.config().lanes_mask & ~(1U << kMgmtLane);
   return static_cast<unsigned>(std::popcount(data));
 }

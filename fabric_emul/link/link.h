@@ -37,24 +37,44 @@ class Link {
   // without commit() returns the same room. REQUIRES 0 < cell_bytes <= cell_bytes_max() in the
   // speed profile, vl < kLaneCount.
   base::MutableBytes reserve(std::size_t cell_bytes, std::uint8_t vl = 0) {
-    if (!up() || batch_.is_blocked()) return {};
+    if (!up() || batch_.is_blocked() || (context_.blocked_lanes >> vl & 1) != 0) return {};
     vl_ = vl;
     if (lanes_.is_open()) return lanes_.reserve(vl, cell_bytes);
     const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes);
     if (flit.empty()) return {};
     return {flit.data() + kFlitHeaderBytes, cell_bytes};
   }
+  // Full profile: the same, also beyond what leaves with the flits in flight, as long as the lane's
+  // queue has room. For cells that were gathered while their lane had room. REQUIRES
+  // is_full_profile().
+  base::MutableBytes reserve_queued(std::size_t cell_bytes, std::uint8_t vl);
   // Sends the cell that was written at the front of the reserved room. cell_bytes may be smaller
   // than was reserved; 0 sends nothing. REQUIRES cell_bytes <= what the last reserve() returned,
   // once each.
   void commit(std::size_t cell_bytes);
   // Returns the lane that cells of this service level take on this link [S004-21].
   std::uint8_t lane_of(std::uint8_t sl) const;
+  // Full profile: a lane that the peer has not opened gives way to lane 0.
+  std::uint8_t open_lane(std::uint8_t vl) const {
+    return !lanes_.is_open() || lanes_.is_lane_open(vl) ? vl : 0;
+  }
 
-  // The largest cell that reserve() takes; a cell beyond the stride travels alone in its datagram.
+  // The largest cell that reserve() takes; one beyond the stride travels alone in its datagram, or
+  // is cut into flits.
   std::size_t cell_bytes_max() const {
+    if (lanes_.is_open()) return lanes_.config().cell_bytes_max;
     return batch_.capacity() == 0 ? 0 : batch_.capacity() - kFlitHeaderBytes;
   }
+  // Full profile, for who carries cells on: a cell of the batch being received stays in use, so
+  // that its lane takes that much less, until release() or the next INIT. REQUIRES
+  // is_full_profile(), and once for each cell.
+  CellCredit hold(const ReceivedCell& cell) { return lanes_.hold(cell); }
+  void release(const CellCredit& credit);
+  // Lane n has no room for a cell: bit n. Always 0 in the other profiles.
+  std::uint16_t full_lanes() const;
+  // Whether reserve_queued() has room for cells of this many bytes in total, whatever their lane.
+  // REQUIRES is_full_profile().
+  bool queues_have_room(std::size_t bytes) const { return lanes_.queues_have_room(bytes); }
 
   bool up() const { return state() == LinkState::kUp; }
   // Nothing can be sent now: the underlay is blocked, or a lane has no room.
@@ -77,8 +97,10 @@ class Link {
   bool crc_head_only() const { return payload_crc_ != PayloadCrcState::kOn; }
   PayloadCrcState payload_crc() const { return payload_crc_; }
   bool is_full_profile() const { return lanes_.is_open(); }
-  // Number of data lanes that both ends have open.
+  // Number of data lanes that both ends have open, here or on the hop below.
   unsigned lanes() const;
+  // Cells are cut into flits, here or on the hop below: an ACK should fit one.
+  bool has_flits() const { return lanes_.is_open() || context_.underlay.lanes() != 0; }
   Lid local_lid() const { return handshake_.peer().local_lid; }
   Lid remote_lid() const { return handshake_.peer().remote_lid; }
   Eui64 local_eui64() const { return context_.config.eui64; }

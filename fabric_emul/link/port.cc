@@ -58,7 +58,7 @@ void Port::doubt_paths(base::Time now) {
 }
 
 bool Port::take_room() {
-  bool found = false;
+  bool found = context_.underlay.take_room();
   for (auto& link : links_) found |= link->take_room();
   return found;
 }

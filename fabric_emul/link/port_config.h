@@ -1,6 +1,7 @@
 // The settings of a port: identity, profile, limits and timers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -100,6 +101,18 @@ struct PortConfig {
 // The profile that a port offers in INIT.
 constexpr LinkProfile profile_of(const PortConfig& config) {
   return config.crc_head_only ? LinkProfile::kShm : config.profile;
+}
+
+// The largest cell that a port of the full profile sends.
+constexpr std::size_t full_cell_bytes_max(const PortConfig& config) {
+  const std::size_t mcp = config.mcp_wanted == 0 ? kDefaultMcpFull : config.mcp_wanted;
+  return std::max(mcp, kMgmtPayloadMax) + kCellOverheadMax;
+}
+
+// Bytes of the cells that one batch completes and earlier ones began: in the full profile one of
+// each lane.
+constexpr std::size_t carried_bytes_max(const PortConfig& config) {
+  return profile_of(config) == LinkProfile::kFull ? kLaneCount * full_cell_bytes_max(config) : 0;
 }
 
 }  // namespace splitnic::fabric

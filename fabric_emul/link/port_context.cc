@@ -5,25 +5,17 @@
 #include "fabric_emul/wire/flit.h"
 
 namespace splitnic::fabric {
-namespace {
-
-// In the full profile a batch completes one cell of each lane that earlier batches began.
-std::size_t carried_bytes_max(const PortContext& context) {
-  if (context.profile() != LinkProfile::kFull) return 0;
-  return kLaneCount * context.terms.full_cell_bytes_max();
-}
-
-}  // namespace
 
 PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::Random& random_,
                          LinkObserver& observer_)
     : underlay(underlay_),
+      blocked_lanes(underlay.blocked_lanes()),
       config(config_),
       random(random_),
       observer(observer_),
       terms(config, underlay.receive_buffer_bytes()),
       crc_terms(config),
-      received(carried_bytes_max(*this)) {
+      received(carried_bytes_max(config)) {
   to_flush.reserve(config.links_max);
 }
 

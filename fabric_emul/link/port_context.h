@@ -38,6 +38,7 @@ struct PortContext {
   bool send_control(const PeerAddress& to, base::Bytes datagram);
 
   Underlay& underlay;
+  const std::uint16_t& blocked_lanes;  // the underlay's
   const PortConfig config;
   base::Random& random;
   LinkObserver& observer;

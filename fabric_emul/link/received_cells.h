@@ -1,16 +1,15 @@
 // The cells of the batch that a port is receiving. Cells of the speed and shm profiles refer to the
 // underlay's buffer; the full profile reassembles cells from flits, so those are copied into a
-// store of fixed size. Invariant: no allocation after construction. Thread: the data thread.
+// store of fixed size. In all profiles the header of a flit that holds the whole cell lies before
+// it. Invariant: no allocation after construction. Thread: the data thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "fabric_emul/wire/limits.h"
 
 namespace splitnic::fabric {
@@ -20,6 +19,7 @@ struct ReceivedCell {
   base::Bytes bytes;
   std::uint8_t vl = 0;
   bool crc_head_only = false;
+  std::uint16_t blocks = 0;  // full profile: what it occupies of the credits of its lane
 };
 
 class ReceivedCells {
@@ -44,14 +44,9 @@ class ReceivedCells {
 
   // Adds a cell that lies in the underlay's buffer. REQUIRES !is_full().
   void add(const ReceivedCell& cell) { cells_.push_back(cell); }
-  // Adds a copy. REQUIRES !is_full().
-  void add_copy(base::Bytes cell, std::uint8_t vl) {
-    CHECK(cell.size() <= store_.size() - stored_);
-    std::byte* at = store_.data() + stored_;
-    std::memcpy(at, cell.data(), cell.size());
-    stored_ += cell.size();
-    cells_.push_back({{at, cell.size()}, vl, false});
-  }
+  // Adds a copy with a flit header. REQUIRES !is_full(), and that the last flit of the cell came in
+  // this batch: then the header has room where that of the flit was.
+  void add_copy(base::Bytes cell, std::uint8_t vl, std::uint16_t blocks);
 
  private:
   std::vector<ReceivedCell> cells_;

@@ -38,6 +38,11 @@ constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
 
 std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
+PortConfig with_queues(PortConfig hop, std::size_t batches) {
+  hop.full.lane_queue_bytes = batches * kBatchBytesMax;
+  return hop;
+}
+
 base::Bytes without_surroundings(base::Bytes datagram) {
   constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
   if (datagram.size() <= kWhole) return datagram;
@@ -52,12 +57,13 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
                        PartitionTable partitions)
     : UnderlayDecorator(carrier),
       clock_(clock),
-      port_(carrier, hop, random, *this),
+      port_(carrier, with_queues(hop, kBatchesOfLane), random, *this),
       switch_at_(switch_at),
       link_(nullptr),
       queue_(queue),
-      partitions_(std::move(partitions)) {
-  CHECK(!hop.listens && hop.profile != LinkProfile::kFull);
+      partitions_(std::move(partitions)),
+      network_(carried_bytes_max(hop)) {
+  CHECK(!hop.listens);
   arrivals_.reserve(ReceivedCells::kCellsMax);
   link_ = &port_.connect(switch_at, clock_.now());
 }
@@ -107,7 +113,26 @@ std::string Attachment::name_of(const PeerAddress& peer) const {
 
 std::size_t Attachment::datagram_bytes_max(const PeerAddress& to) const {
   if (link_->mcp() == 0) return below_.datagram_bytes_max(switch_at_);
-  return link_->stride() + kSessionReserveBytes - gnh_bytes(lid_of(to));
+  return hop_stride() + kSessionReserveBytes - gnh_bytes(lid_of(to));
+}
+
+std::size_t Attachment::hop_stride() const {
+  return link_->is_full_profile() ? kFlitHeaderBytes + link_->cell_bytes_max() : link_->stride();
+}
+
+bool Attachment::takes_batch() const {
+  return link_->is_full_profile() ? link_->queues_have_room(kBatchBytesMax) : !link_->blocked();
+}
+
+base::MutableBytes Attachment::reserve(std::size_t cell_bytes, std::uint8_t vl) {
+  if (!link_->is_full_profile()) return link_->reserve(cell_bytes, vl);
+  return link_->reserve_queued(cell_bytes, link_->open_lane(vl));
+}
+
+void Attachment::flush(base::Time now) {
+  port_.flush(now);
+  const std::uint16_t before = std::exchange(blocked_lanes_, link_->full_lanes());
+  has_room_ |= (before & ~blocked_lanes_) != 0;
 }
 
 bool Attachment::take_too_long_report() { return std::exchange(is_narrowed_, false); }
@@ -128,17 +153,16 @@ Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
     counters_.add(AttachmentCounter::kTxDropDown);
     return SendStatus::kRefused;
   }
-  if (std::min(stride, bytes.size()) + gnh_bytes(lid) > link_->stride())
-    return SendStatus::kTooLong;
+  if (std::min(stride, bytes.size()) + gnh_bytes(lid) > hop_stride()) return SendStatus::kTooLong;
   const base::Time now = clock_.now();
-  port_.flush(now);
-  if (link_->blocked()) return SendStatus::kBlocked;
+  flush(now);
+  if (!takes_batch()) return SendStatus::kBlocked;
   while (!bytes.empty()) {
     const base::Bytes datagram = bytes.first(std::min(stride, bytes.size()));
     bytes = bytes.subspan(datagram.size());
     if (!send_datagram(lid, datagram)) counters_.add(AttachmentCounter::kTxDropBlocked);
   }
-  port_.flush(now);
+  flush(now);
   return SendStatus::kSent;
 }
 
@@ -164,7 +188,7 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
 bool Attachment::send_cell(Lid to, const FlitView& flit) {
   if (NetworkLayer::is_peer(to)) return send_to_peer(to, flit);
   const base::Bytes cell = flit.payload;
-  const base::MutableBytes room = link_->reserve(cell.size(), flit.header.vl);
+  const base::MutableBytes room = reserve(cell.size(), flit.header.vl);
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
   link_->commit(room.size());
@@ -178,7 +202,7 @@ bool Attachment::send_to_peer(Lid to, const FlitView& flit) {
   const CellLids lids{network_.router_to(to), link_->local_lid()};
   const bool has_header = is_datagram(header);
   const base::MutableBytes room =
-      link_->reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
+      reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
   if (room.empty()) return false;
   if (has_header) {
     network_.set_leg(to);
@@ -204,7 +228,7 @@ std::optional<Underlay::Received> Attachment::receive() {
   const bool has_received = port_.receive(
       now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
   if (has_received) return next_arrival().value_or(Received{});
-  port_.flush(now);
+  flush(now);
   return std::nullopt;
 }
 
@@ -279,7 +303,7 @@ bool Attachment::takes_control(const Arrival& arrival) {
 Underlay::Received Attachment::next_run() {
   const Arrival& first = arrivals_[next_];
   const base::Bytes cell = first.cell.bytes;
-  // In the speed and shm profiles the header of its flit lies before the cell.
+  // The header of its flit lies before the cell.
   const std::size_t flit_bytes = kFlitHeaderBytes + cell.size();
   std::size_t stride = flit_bytes;
   std::size_t count = 1;

@@ -4,6 +4,8 @@
 // INIT, keep-alive and path probes from end to end, and knows no switch.
 //   down: the cells of a datagram leave as they are; INIT and IDLE in a management cell to QP 0
 //   up:   cells are handed over by the LID that sent them, unchanged
+// On a hop of the full profile a lane that has no room is one of blocked_lanes(), and the layers
+// above continue on the others [S000-40].
 // The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
 // the name. A node with several queues has an attachment for each, which reaches the same queue of
 // its peers (queue_lid.h). A peer in another subnet has a LID that is valid here only
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,7 +37,7 @@ namespace splitnic::fabric {
 class Attachment final : public UnderlayDecorator, private LinkObserver {
  public:
   // Connects to the switch at this address of the carrier from now on. `hop` is the port that does:
-  // it does not listen, and is not of the full profile. All outlive this. With `queue` above 0 a
+  // it does not listen. All outlive this. With `queue` above 0 a
   // port of the switch that is not for such a queue is returned, and not used. `partitions` are
   // those of the node; what is for a name leaves in the first one.
   Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
@@ -59,6 +62,9 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
+  unsigned lanes() const override { return link_->is_full_profile() ? link_->lanes() : 0; }
+  const std::uint16_t& blocked_lanes() const override { return blocked_lanes_; }
+  bool take_room() override { return std::exchange(has_room_, false); }
   base::Time deadline() const override;
   void on_peer_stopped(const PeerAddress& /*peer*/) override {}  // the switch has not
   PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
@@ -73,6 +79,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   static constexpr base::Duration kResolveEvery = std::chrono::milliseconds(200);
   static constexpr std::uint64_t kOwnPlace = UINT64_MAX;  // a transaction; others: of a name
   static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
+  // Full profile: each peer may have gathered a batch for a lane when that is blocked.
+  static constexpr std::size_t kBatchesOfLane = 4;
 
   struct Named {
     std::string name;
@@ -92,6 +100,11 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void on_path_narrowed(Link& /*link*/) override { is_narrowed_ = true; }
   void on_refused(Link& link, InitReason reason) override;
 
+  // The longest datagram with a cell that the hop takes.
+  std::size_t hop_stride() const;
+  bool takes_batch() const;
+  base::MutableBytes reserve(std::size_t cell_bytes, std::uint8_t vl);
+  void flush(base::Time now);
   bool has_place_of_queue() const;
   void return_port(base::Time now);
   void take_cells(std::span<const ReceivedCell> cells);
@@ -128,6 +141,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   std::vector<Arrival> arrivals_;
   std::size_t next_ = 0;  // of the arrivals
   bool is_narrowed_ = false;
+  std::uint16_t blocked_lanes_ = 0;
+  bool has_room_ = false;  // a lane was blocked and is no more
 };
 
 }  // namespace splitnic::fabric

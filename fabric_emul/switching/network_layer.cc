@@ -95,7 +95,7 @@ NetworkLayer::Taken NetworkLayer::take(const ReceivedCell& cell, const MacHeader
 // Each is as long as it came, or shorter, so a batch has room.
 ReceivedCell NetworkLayer::copy_of(const ReceivedCell& cell, CellLids lids,
                                    decltype(&remove_gnh) change) {
-  if (store_.empty()) store_.resize(ReceivedCells::kBatchBytesMax);
+  if (store_.empty()) store_.resize(store_bytes_);
   const base::MutableBytes room = base::MutableBytes(store_).subspan(used_);
   FlitHeader flit;
   flit.vl = cell.vl;

@@ -48,6 +48,10 @@ class NetworkLayer {
     ReceivedCell cell{};  // with the header of a flit before it; valid until forget_cells()
   };
 
+  // carried_bytes_max: of the hop, as in ReceivedCells.
+  explicit NetworkLayer(std::size_t carried_bytes_max = 0)
+      : store_bytes_(ReceivedCells::kBatchBytesMax + carried_bytes_max) {}
+
   // Takes RESOLVED of the port that asks: nothing, where the subnet has no prefix, or its place.
   // Returns false if it is neither.
   bool learn(base::Bytes reply, Lid own);
@@ -103,6 +107,7 @@ class NetworkLayer {
   std::map<NetworkAddress, Lid> lids_;
   Lid leg_;  // 0: no datagram has left for another subnet
   bool is_leg_ = false;
+  const std::size_t store_bytes_;
   std::vector<std::byte> store_;  // the cells of one batch; empty before the first
   std::size_t used_ = 0;
 };

@@ -97,7 +97,7 @@ void Router::on_global(const Switch& at, SwitchPort& from, const ReceivedCell& c
       forward_global(cell_, cell.bytes, *gnh, {hop.to, hop.at->plan().lid}, cell.crc_head_only);
   MacHeader next;
   MacHeader::parse(cell_.data(), next);
-  hop.at->forward(from, {{cell_.data(), bytes}, cell.vl, cell.crc_head_only}, next);
+  hop.at->forward(from, {{cell_.data(), bytes}, cell.vl, cell.crc_head_only, cell.blocks}, next);
 }
 
 bool Router::is_cut_off(const Switch& at) const {

@@ -120,7 +120,7 @@ void Switch::pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell,
   }
   if (!to->carries()) return counters_.add(SwitchCounter::kDropDown);
   const std::size_t lane = lane_of(cell, header);
-  if (to->put(cell, lane)) from.wait_for(to->number(), lane);
+  to->put(from, cell, lane);
 }
 
 std::size_t Switch::lane_of(const ReceivedCell& cell, const MacHeader& header) const {

@@ -2,10 +2,11 @@
 // destination LID, byte for byte as they came; what changes per hop is in the flit. One cell
 // at a time crosses to an output [S000-42], on the lane that its service level has here [S004-21];
 // what waits there leaves in the order of a LaneSchedule. An output that takes nothing now makes
-// the inputs that feed it wait [S000-45]: an input is not read until the lanes that have cells of
-// it are empty. Cells cannot be read out of their order, so what its carrier holds meanwhile waits
-// there, of all lanes, or is lost there if the carrier loses (UDP). How long a slow receiver may do
-// that is its WaitBudget; then what waits for it is dropped.
+// the inputs that feed it wait [S000-45]. In the full profile a waiting cell keeps the credits of
+// its lane, and nothing else waits for it. In the others an input is not read until the lanes that
+// have cells of it are empty; cells cannot be read out of their order, so what its carrier holds
+// meanwhile waits there, of all lanes, or is lost there if the carrier loses (UDP). How long a slow
+// receiver may do that is its WaitBudget; then what waits for it is dropped.
 //
 // A node sends with its own LID and in its own partitions only, and gets cells of these only. Cells
 // for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
@@ -73,9 +74,8 @@ class Switch final {
 
   // Adds the port of this number over an underlay, which outlives this: it listens, or connects to
   // the switch at `to`. `config` has identity and limits; what the topology gives is added. Who
-  // comes and is not what the plan has at this port is refused, with a line of the log. The full
-  // profile is not for switches yet. REQUIRES that the plan has something at this port, and once
-  // each.
+  // comes and is not what the plan has at this port is refused, with a line of the log. REQUIRES
+  // that the plan has something at this port, and once each.
   Port& add_port(std::uint8_t number, Underlay& underlay, PortConfig config, const PeerAddress* to,
                  base::Time now);
 

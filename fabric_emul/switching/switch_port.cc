@@ -45,14 +45,15 @@ SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& un
       now_(now),
       port_(underlay, complete(std::move(config), plan), random, *this) {
   for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
-    queues_.emplace_back(inputs_of_one(plan) * kQueueBytesOfInput);
+    queues_.emplace_back(inputs_of_one(plan) *
+                         (is_full_profile() ? kCreditsOfInput : kBatchOfInput));
   }
 }
 
 // Who comes states the number of its port, and a switch its LID. Payload CRC: from end to end, so
 // on every hop.
 PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const {
-  CHECK(config.profile != LinkProfile::kFull);
+  config.full.receive_blocks = kReceiveBlocks;
   config.number = number_;
   config.links_max = 1;
   config.payload_crc = PayloadCrcMode::kOn;
@@ -64,26 +65,30 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
   return config;
 }
 
-bool SwitchPort::put(const ReceivedCell& cell, std::size_t lane) {
+HeldCell SwitchPort::hold(const ReceivedCell& cell, std::uint8_t output, std::size_t lane) {
+  if (is_full_profile()) return {link_, link_->hold(cell)};
+  waits_for_.set(place(output, lane));
+  return {};
+}
+
+void SwitchPort::put(SwitchPort& from, const ReceivedCell& cell, std::size_t lane) {
   if (cell.bytes.size() > link_->cell_bytes_max()) {
-    counters_.add(SwitchCounter::kDropTooLong);
-    return false;
+    return counters_.add(SwitchCounter::kDropTooLong);
   }
-  if (waiting_ == 0 && send(cell.bytes, lane)) return false;
-  if (budget_.is_spent()) {
-    counters_.add(SwitchCounter::kDropStalled);
-    return false;
+  const bool is_first = waiting_with(lane) == 0;
+  if (is_first && send(cell.bytes, lane)) return;
+  if (budget_of(lane).is_spent() || !queues_[lane].has_room(cell.bytes.size())) {
+    return counters_.add(SwitchCounter::kDropStalled);
   }
-  if (waiting_ == 0) budget_.start(now_);
-  queues_[lane].push(cell.bytes);
+  if (is_first) budget_of(lane).start(now_);
+  queues_[lane].push(cell.bytes, from.hold(cell, number_, lane));
   waiting_ |= 1U << lane;
   counters_.add(SwitchCounter::kWait);
-  return true;
 }
 
 bool SwitchPort::send(base::Bytes cell, std::size_t lane) {
   const auto vl = lane == kManagement ? kMgmtLane : static_cast<std::uint8_t>(lane);
-  const base::MutableBytes room = link_->reserve(cell.size(), vl);
+  const base::MutableBytes room = link_->reserve(cell.size(), link_->open_lane(vl));
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
   link_->commit(cell.size());
@@ -91,41 +96,61 @@ bool SwitchPort::send(base::Bytes cell, std::size_t lane) {
   ++tx_cells_;
   ++tx_by_lane_[lane];
   tx_bytes_ += cell.size();
-  budget_.on_taken(cell.size());
+  budget_of(lane).on_taken(cell.size());
   return true;
 }
 
 bool SwitchPort::drain() {
   port_.flush(now_);
   if (waiting_ == 0) return false;
-  if (!carries()) {
-    drop_queues(SwitchCounter::kDropDown);
-    return false;
+  const bool is_passing = carries();
+  const unsigned sent = is_passing ? send_waiting() : 0;
+  for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
+    if ((waiting_ >> lane & 1U) == 0) continue;
+    WaitBudget& budget = budget_of(lane);
+    const bool has_moved = is_full_profile() ? (sent >> lane & 1U) != 0 : sent != 0;
+    if (!is_passing) {
+      drop_queue(lane, SwitchCounter::kDropDown);
+    } else if (has_moved) {
+      budget.start(now_);
+    } else {
+      budget.on_wait(now_);
+      if (budget.is_spent()) drop_queue(lane, SwitchCounter::kDropStalled);
+    }
   }
-  bool made_progress = false;
-  while (waiting_ != 0) {
-    const std::size_t lane = schedule_.next(waiting_);
-    CellQueue& queue = queues_[lane];
-    const std::size_t bytes = queue.front().size();
-    if (!send(queue.front(), lane)) break;
-    schedule_.on_sent(lane, bytes);
-    queue.pop();
-    if (queue.empty()) waiting_ &= ~(1U << lane);
-    made_progress = true;
-  }
-  if (made_progress) {
-    budget_.start(now_);
-    return true;
-  }
-  budget_.on_wait(now_);
-  if (budget_.is_spent()) drop_queues(SwitchCounter::kDropStalled);
-  return false;
+  return sent != 0;
 }
 
-void SwitchPort::drop_queues(SwitchCounter reason) {
-  counters_.add(reason, waiting_cells());
-  for (CellQueue& queue : queues_) queue.clear();
-  waiting_ = 0;
+// Returns the lanes of which a cell was sent, as bits.
+unsigned SwitchPort::send_waiting() {
+  unsigned sent = 0;
+  for (unsigned ready = waiting_; ready != 0;) {
+    const std::size_t lane = schedule_.next(ready);
+    const std::size_t bytes = queues_[lane].front().size();
+    if (!send(queues_[lane].front(), lane)) {
+      ready = is_full_profile() ? ready & ~(1U << lane) : 0;
+      continue;
+    }
+    schedule_.on_sent(lane, bytes);
+    sent |= 1U << lane;
+    pop(lane);
+    ready &= ~(1U << lane) | waiting_;
+  }
+  return sent;
+}
+
+// The neighbour that sent the cell may send as much more.
+void SwitchPort::pop(std::size_t lane) {
+  CellQueue& queue = queues_[lane];
+  const HeldCell held = queue.front_held();
+  if (held.link != nullptr) held.link->release(held.credit);
+  queue.pop();
+  if (queue.empty()) waiting_ &= ~(1U << lane);
+}
+
+void SwitchPort::drop_queue(std::size_t lane, SwitchCounter reason) {
+  counters_.add(reason, queues_[lane].cells());
+  while (!queues_[lane].empty()) pop(lane);
 }
 
 std::size_t SwitchPort::waiting_cells() const {
@@ -136,7 +161,8 @@ std::size_t SwitchPort::waiting_cells() const {
 
 base::Time SwitchPort::retry_at() const {
   if (waiting_ == 0 && !port_.wants_write()) return base::kNever;
-  return now_ + (budget_.is_spent() ? kRetrySpent : kRetry);
+  const bool is_heard_of = is_full_profile() && !port_.wants_write();
+  return now_ + (is_heard_of || budgets_[0].is_spent() ? kRetrySeldom : kRetry);
 }
 
 std::string SwitchPort::label() const {
@@ -147,7 +173,7 @@ void SwitchPort::on_link_up(Link& up) {
   link_ = &up;
   is_held_ = holds_;
   if (!plan_.is_node()) counters_.add(SwitchCounter::kLinkChange);
-  budget_ = {};
+  budgets_.fill({});
   refused_by_peer_ = refused_here_ = {};
   base::log_info({base::EventKind::kLinkUp, up.peer_name()},
                  label() + ": " + up.peer_name() + " is up");

@@ -1,8 +1,11 @@
 // A port of a switch: its link, as an output the cells that wait for room there, a queue for each
-// lane, and as an input the lanes of outputs that it waits for. It logs who comes, goes and is
-// refused. Thread: the data thread.
+// lane, and as an input the lanes of outputs that it waits for. In the full profile an input does
+// not wait: a cell that does not fit its output holds the credits of its lane, so the neighbour
+// sends that much less on this lane, and as much as before on the others [S000-40] [S000-45]. It
+// logs who comes, goes and is refused. Thread: the data thread.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <string>
 #include <string_view>
@@ -23,10 +26,8 @@ namespace splitnic::fabric {
 
 class SwitchPort final : private LinkObserver {
  public:
-  // An input that waits reads nothing, so it adds one batch at most to all queues of an output
-  // until those that got cells of it are empty.
-  static constexpr std::size_t kQueueBytesOfInput = ReceivedCells::kBatchBytesMax;
-  static_assert(CellQueue::kHead <= kFlitHeaderBytes);  // the cells of a batch and their heads fit
+  // Full profile: what each data lane of an input may hold.
+  static constexpr std::uint32_t kReceiveBlocks = 1024;
 
   // All outlive this: the underlay, the plan, the counters of the switch, and `now`, which is its
   // current time. `config` has what is common to the ports of the switch.
@@ -55,21 +56,19 @@ class SwitchPort final : private LinkObserver {
   std::uint64_t tx_cells() const { return tx_cells_; }
   std::uint64_t tx_bytes() const { return tx_bytes_; }
 
-  // Output. Sends a cell, makes it wait or drops it, and counts which. Returns true if it waits.
-  // REQUIRES is_up().
-  bool put(const ReceivedCell& cell, std::size_t lane);
+  // Output. Sends a cell that came by `from`, makes it wait or drops it, and counts which. REQUIRES
+  // is_up().
+  void put(SwitchPort& from, const ReceivedCell& cell, std::size_t lane);
   // Sends what waits, as far as there is room. Returns true if any was sent.
   bool drain();
   std::size_t waiting_cells() const;
   unsigned waiting_lanes() const { return waiting_; }  // bit n: lane n
   std::uint64_t tx_cells_of(std::size_t lane) const { return tx_by_lane_[lane]; }
-  // Nothing announces that there is room: when to try next.
+  // When to try next: nothing announces that there is room, but the credits of the full profile.
   base::Time retry_at() const;
 
   // Input.
   void on_received(std::size_t cells) { rx_cells_ += cells; }
-  // It reads nothing before this lane of this output is empty.
-  void wait_for(std::uint8_t output, std::size_t lane) { waits_for_.set(place(output, lane)); }
   void on_empty(std::uint8_t output, std::size_t lane) { waits_for_.reset(place(output, lane)); }
   bool may_read() const { return waits_for_.none(); }
   // Whether the switch itself serves another management cell of this port now.
@@ -80,7 +79,7 @@ class SwitchPort final : private LinkObserver {
   static constexpr base::Duration kAskInterval = std::chrono::milliseconds(1);
   static constexpr std::uint32_t kAskBurst = 128;
   static constexpr base::Duration kRetry = std::chrono::microseconds(100);
-  static constexpr base::Duration kRetrySpent = std::chrono::milliseconds(5);
+  static constexpr base::Duration kRetrySeldom = std::chrono::milliseconds(5);
 
   void on_link_up(Link& up) override;
   void on_link_down(Link& down, std::string_view why) override;
@@ -89,12 +88,31 @@ class SwitchPort final : private LinkObserver {
   void on_duplicate(Link& link, std::string_view from) override;
   void on_unexpected(const Init& peer, const PeerAddress& from) override;
 
+  // An input that waits reads nothing, so it adds one batch at most to all queues of an output
+  // until those that got cells of it are empty. In the full profile it adds what its credits allow,
+  // on all of its data lanes to one of the output.
+  static constexpr std::size_t kBatchOfInput =
+      ReceivedCells::kBatchBytesMax +
+      ReceivedCells::kCellsMax * (CellQueue::kHead - kFlitHeaderBytes);
+  static constexpr std::size_t kCreditsOfInput =
+      kDataLanes * kReceiveBlocks * (kCreditBlockBytes + CellQueue::kHead);
+
   PortConfig complete(PortConfig config, const SwitchPlan& plan) const;
+  bool is_full_profile() const { return port_.profile() == LinkProfile::kFull; }
+  // Returns what a cell of the batch being received holds while it waits for a lane of an output.
+  HeldCell hold(const ReceivedCell& cell, std::uint8_t output, std::size_t lane);
+  // Lanes of the full profile wait independently, those of the other profiles for one link.
+  unsigned waiting_with(std::size_t lane) const {
+    return is_full_profile() ? waiting_ & 1U << lane : waiting_;
+  }
+  WaitBudget& budget_of(std::size_t lane) { return budgets_[is_full_profile() ? lane : 0]; }
+  void pop(std::size_t lane);
   static std::size_t place(std::uint8_t output, std::size_t lane) {
     return output * kSwitchLanes + lane;
   }
   bool send(base::Bytes cell, std::size_t lane);
-  void drop_queues(SwitchCounter reason);
+  unsigned send_waiting();
+  void drop_queue(std::size_t lane, SwitchCounter reason);
   std::string label() const;
 
   const std::uint8_t number_;
@@ -108,7 +126,7 @@ class SwitchPort final : private LinkObserver {
   std::vector<CellQueue> queues_;  // by lane: cells that did not fit the link
   unsigned waiting_ = 0;           // bit n: queue n is not empty
   LaneSchedule schedule_;
-  WaitBudget budget_;
+  std::array<WaitBudget, kSwitchLanes> budgets_;
   std::bitset<(kSwitchPortsMax + 1) * kSwitchLanes> waits_for_;
   base::RateLimit may_ask_{kAskInterval, kAskBurst};
   std::uint64_t rx_cells_ = 0, tx_cells_ = 0, tx_bytes_ = 0;

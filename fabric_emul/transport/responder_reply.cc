@@ -31,7 +31,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
     ack.detail = nak->detail;
   }
   head.ack = &ack;
-  if (link.is_full_profile()) ack.bitmap_words = std::min(ack.bitmap_words, kAckBitmapWordsFull);
+  if (link.has_flits()) ack.bitmap_words = std::min(ack.bitmap_words, kAckBitmapWordsFull);
   // A small MCP bounds the cell: the bitmap is cut to what fits.
   while (ack.bitmap_words > 0 && cell_bytes(head, 0) > context_.attr.mcp + kCellOverheadMax) {
     --ack.bitmap_words;

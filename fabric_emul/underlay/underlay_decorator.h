@@ -17,6 +17,9 @@ class UnderlayDecorator : public Underlay {
   explicit UnderlayDecorator(Underlay& below) : below_(below) {}
 
   void forget(base::Bytes batch) override { below_.forget(batch); }
+  unsigned lanes() const override { return below_.lanes(); }
+  const std::uint16_t& blocked_lanes() const override { return below_.blocked_lanes(); }
+  bool take_room() override { return below_.take_room(); }
   bool may_sleep() override { return below_.may_sleep(); }
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   void check_own_address() override { below_.check_own_address(); }

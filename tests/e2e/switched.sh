@@ -69,5 +69,5 @@ start_a_switch() {
   [ "$links" = plain ] || identity=(--key-file "$work/sw$1.key")
   # shellcheck disable=SC2086  # options
   start "switch$1" "$2" "$bin/splitnic-switch" --name "sw$1" --topology "$work/fabric.toml" --control "$work/switch$1.sock" \
-    ${ports_of[sw$1]} "${identity[@]}"
+    ${ports_of[sw$1]} "${identity[@]}" --link-profile "$(option_of iou --link-profile speed)"
 }

@@ -38,7 +38,7 @@ bool FlitSender::post(std::uint8_t vl, base::Bytes cell) {
   CHECK(vl < kLaneCount && (config_.lanes_mask >> vl & 1) != 0);
   CHECK(!cell.empty() && cell.size() <= config_.cell_bytes_max);
   Lane& lane = lanes_[vl];
-  if (!has_room(vl, cell.size())) return false;
+  if (!fits(vl, cell.size())) return false;
   const std::size_t at = lane.tail & (lane.bytes.size() - 1);
   const std::size_t first = std::min(cell.size(), lane.bytes.size() - at);
   std::memcpy(lane.bytes.data() + at, cell.data(), first);

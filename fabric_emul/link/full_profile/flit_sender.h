@@ -35,14 +35,18 @@ class FlitSender {
   void on_credit(std::uint8_t vl, std::uint32_t limit);
   RetrySender& retry() { return retry_; }
   const RetrySender& retry() const { return retry_; }
-  bool has_room(std::uint8_t vl, std::size_t cell_bytes) const {
+  // Whether the queue of the lane holds cells of this many bytes more.
+  bool fits(std::uint8_t vl, std::size_t bytes) const {
     const Lane& lane = lanes_[vl];
-    const std::size_t queued = lane.tail - lane.head;
-    // At most as much as one window of flits carries, and always two cells.
+    const std::size_t cells = bytes / kCellBytesMin + 1;
+    return lane.lengths.capacity() - lane.lengths.size() >= cells &&
+           lane.bytes.size() - lane.queued() >= bytes;
+  }
+  // Whether that is at most as much as one window of flits carries, or one of two cells.
+  bool has_room(std::uint8_t vl, std::size_t cell_bytes) const {
     const std::size_t limit =
         std::max(retry_.room_now() * config_.flit_payload_max, 2 * config_.cell_bytes_max);
-    return !lane.lengths.full() && lane.bytes.size() - queued >= cell_bytes &&
-           queued + cell_bytes <= limit;
+    return fits(vl, cell_bytes) && lanes_[vl].queued() + cell_bytes <= limit;
   }
 
  private:
@@ -52,6 +56,7 @@ class FlitSender {
     base::Ring<std::uint32_t> lengths{1};
     std::uint32_t sent = 0;  // bytes of the front cell that were cut
     CreditGate gate;
+    std::size_t queued() const { return tail - head; }
   };
   std::uint16_t ready_mask() const;
   std::size_t next_bytes(const Lane& lane) const;

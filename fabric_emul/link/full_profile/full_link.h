@@ -35,6 +35,8 @@ class FullLink {
   bool has_room(std::uint8_t vl, std::size_t cell_bytes) const {
     return sender_.has_room(vl, cell_bytes);
   }
+  // Whether post() takes cells of this many bytes in total.
+  bool fits(std::uint8_t vl, std::size_t bytes) const { return sender_.fits(vl, bytes); }
   // The owner of a delivered cell has read it: its buffer is free.
   void release(std::uint8_t vl, std::uint32_t blocks) { receiver_.release(vl, blocks); }
   // Takes a flit with a valid CRC, not INIT. Returns false if it is dropped, also as a sign of

@@ -12,6 +12,7 @@ void LinkLanes::start(base::Time now, const FullLinkConfig& agreed, std::uint64_
     cell_.resize(agreed.cell_bytes_max);
   }
   nonce_ = nonce;
+  ++life_;
   starved_lanes_ = 0;
   delivered_blocks_.fill(0);
   const Lsn of_client(static_cast<std::uint32_t>(nonce & 0xFFFF));
@@ -28,6 +29,19 @@ base::MutableBytes LinkLanes::reserve(std::uint8_t vl, std::size_t cell_bytes) {
   }
   reserved_ = cell_bytes;
   return base::MutableBytes(cell_).first(cell_bytes);
+}
+
+base::MutableBytes LinkLanes::reserve_queued(std::uint8_t vl, std::size_t cell_bytes) {
+  if (cell_bytes > cell_.size() || !link_->fits(vl, cell_bytes)) return {};
+  reserved_ = cell_bytes;
+  return base::MutableBytes(cell_).first(cell_bytes);
+}
+
+bool LinkLanes::queues_have_room(std::size_t bytes) const {
+  for (std::uint8_t vl = 0; vl < kLaneCount; ++vl) {
+    if (is_lane_open(vl) && !link_->fits(vl, bytes)) return false;
+  }
+  return true;
 }
 
 void LinkLanes::commit(std::uint8_t vl, std::size_t cell_bytes) {
@@ -53,12 +67,24 @@ void LinkLanes::release_cells() {
   delivered_blocks_.fill(0);
 }
 
+CellCredit LinkLanes::hold(const ReceivedCell& cell) {
+  CHECK(cell.blocks <= delivered_blocks_.at(cell.vl));
+  delivered_blocks_[cell.vl] -= cell.blocks;
+  return {life_, cell.blocks, cell.vl};
+}
+
+bool LinkLanes::release(const CellCredit& credit) {
+  if (credit.life != life_) return false;
+  link_->release(credit.vl, credit.blocks);
+  return true;
+}
+
 // The cell is read after the batch was walked, and its bytes are valid only now: it is copied.
 void LinkLanes::on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks) {
   delivered_blocks_.at(vl) += blocks;
   if (cell.size() < kCellBytesMin) return counters_.add(LinkCounter::kRxDropSize);
   if (received_.is_full()) return counters_.add(LinkCounter::kRxDropOverflow);
-  received_.add_copy(cell, vl);
+  received_.add_copy(cell, vl, static_cast<std::uint16_t>(blocks));
 }
 
 }  // namespace splitnic::fabric

@@ -19,6 +19,13 @@
 
 namespace splitnic::fabric {
 
+// The part of the credits of its lane that a cell occupies, in one life of a link.
+struct CellCredit {
+  std::uint32_t life = 0;
+  std::uint16_t blocks = 0;
+  std::uint8_t vl = 0;
+};
+
 class LinkLanes final : private CellSink {
  public:
   // Counters and received cells outlive this object.
@@ -43,6 +50,11 @@ class LinkLanes final : private CellSink {
 
   // Returns room for a cell, or nothing if the lane is full.
   base::MutableBytes reserve(std::uint8_t vl, std::size_t cell_bytes);
+  // The same, as long as the queue of the lane has room, however much of it waits for credits.
+  base::MutableBytes reserve_queued(std::uint8_t vl, std::size_t cell_bytes);
+  bool has_room(std::uint8_t vl) const { return link_->has_room(vl, cell_.size()); }
+  // Whether reserve_queued() has room for cells of this many bytes in total, whatever their lane.
+  bool queues_have_room(std::size_t bytes) const;
   void cancel() { reserved_ = 0; }
   // REQUIRES 0 < cell_bytes <= what the last reserve() returned.
   void commit(std::uint8_t vl, std::size_t cell_bytes);
@@ -56,6 +68,11 @@ class LinkLanes final : private CellSink {
   void on_bad_flit() { link_->on_bad_flit(); }
   // The cells of the batch were read: their buffer is free for the peer again.
   void release_cells();
+  // Not that of this cell, before release() or the next start(). REQUIRES a cell of the batch,
+  // once.
+  CellCredit hold(const ReceivedCell& cell);
+  // Returns false if the link was started once more since hold(): nothing is released.
+  bool release(const CellCredit& credit);
 
   // A lane had no room when reserve() was called and has none since.
   bool is_starved() const { return starved_lanes_ != 0; }
@@ -74,6 +91,7 @@ class LinkLanes final : private CellSink {
   std::vector<std::byte> cell_;  // the one that is reserved
   std::size_t reserved_ = 0;
   std::uint64_t nonce_ = 0;
+  std::uint32_t life_ = 0;  // counts the starts
   std::uint16_t starved_lanes_ = 0;
   bool has_room_ = false;
   std::array<std::uint32_t, kLaneCount> delivered_blocks_{};  // of the cells being read

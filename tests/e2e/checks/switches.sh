@@ -40,8 +40,9 @@ start_switch() {
   [ "$1$2" != 12 ] || second=udp://10.96.3.1:7501
   [ "$1" != 2 ] || first=udp://10.96.3.1:7501,connect
   start "switch$1" "${!ns}" "$bin/splitnic-switch" --port "$first" --port "$second" --topology "$work/fabric.toml" \
-    --name "sw$1" --control "$work/switch$1.sock" "${identity[@]}"
+    --name "sw$1" --control "$work/switch$1.sock" "${identity[@]}" "${switch_options[@]}"
 }
+switch_options=()
 
 switched() {
   make_switches "$1"
@@ -103,6 +104,29 @@ check_one() {
 check_two() {
   switched 2
   lossless switch1 switch2
+}
+
+# Credits on each hop. What is damaged on the way to the first switch is sent once more there.
+check_full() {
+  iou_options=(--link-profile full) host_options=(--link-profile full) switch_options=(--link-profile full)
+  make_switches 2
+  start relay "$ns_host" "$python" -B "$e2e/relay.py" 7999 "${host_via%:*}" "${host_via##*:}" 1 corrupt=1
+  wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
+  host_via=127.0.0.1:7999
+  start_switch 1 2
+  start_switch 2 2
+  start_iou && start_host
+  nic_up
+  equal "lanes of the host" "$(ask host show --json | "$python" -c 'import json, sys
+print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
+  local name resent
+  lossless switch1 switch2
+  for name in "host hop.link" "switch1 link"; do
+    resent=$(counter "${name% *}" "${name#* }.full.tx.resend")
+    echo "${name% *}: $resent flits again"
+    [ "$resent" -gt 0 ] || fail "${name% *} has sent no flit again"
+  done
+  for name in host iou; do echo "$name: $(counter "$name" fabric.rc.retransmit) cells again"; done
 }
 
 # records_of HOP: nothing but records of sessions passed there, 0 to the host, 1 to the other switch.

@@ -320,8 +320,9 @@ TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
                  "--connect");
   EXPECT_EQ(
       parse_all({"--connect", good, "--insecure-lab", "--queues", "2"}).options->common.queues, 2U);
-  expect_refused(parse_all({"--connect", good, "--insecure-lab", "--link-profile", "full"}), 2,
-                 "--link-profile");
+  EXPECT_EQ(parse_all({"--connect", good, "--insecure-lab", "--link-profile", "full"})
+                .options->common.port.profile,
+            fabric::LinkProfile::kFull);
   expect_refused(parse_all({"--connect", good, "--key-file", "k"}), 2, "--peer is missing");
   const auto keyed = parse_all({"--connect", good.c_str(), "--key-file", "k", "--peer", kKey});
   ASSERT_TRUE(keyed.options) << keyed.text;

@@ -103,7 +103,9 @@ TEST(IouOptionsTest, S000_34_attached_to_a_switch) {
   expect_refused(with({"--attach", "shm://sw", "--allow", "10.0.0.0/8"}), 2, "leave out --allow");
   EXPECT_EQ(with({"--attach", "shm://sw", "--queues", "2"}).options->common.queues, 2U);
   expect_refused(with({"--attach", "shm://sw", "--attach", "shm://sw"}), 2, "given twice");
-  expect_refused(with({"--attach", "shm://sw", "--link-profile", "full"}), 2, "--link-profile");
+  EXPECT_EQ(with({"--attach", "udp://192.0.2.9:7500", "--insecure-lab", "--link-profile", "full"})
+                .options->common.port.profile,
+            fabric::LinkProfile::kFull);
   expect_refused(with({"--attach", "7500"}), 2, "--attach");
 }
 

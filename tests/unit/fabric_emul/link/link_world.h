@@ -82,6 +82,12 @@ inline PortConfig config_of(std::uint64_t eui64, std::uint64_t instance, bool li
   return config;
 }
 
+inline PortConfig with_profile(PortConfig config, LinkProfile profile) {
+  config.profile = profile;
+  if (profile == LinkProfile::kFull) config.full = full_between_processes();
+  return config;
+}
+
 // A cell as far as the link cares: some bytes.
 inline std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> cell(bytes);
@@ -89,8 +95,8 @@ inline std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   return cell;
 }
 
-inline bool write(Link& link, const std::vector<std::byte>& cell) {
-  const base::MutableBytes room = link.reserve(cell.size());
+inline bool write(Link& link, const std::vector<std::byte>& cell, std::uint8_t vl = 0) {
+  const base::MutableBytes room = link.reserve(cell.size(), vl);
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
   link.commit(cell.size());

@@ -9,10 +9,11 @@ namespace splitnic::fabric::switch_world {
 struct Node {
   Node(Underlay& carrier, const PeerAddress& switch_at, std::uint64_t eui64, std::uint64_t instance,
        bool listens, base::Clock& clock, std::size_t links_max = 4, std::uint32_t queue = 0,
-       const PartitionTable& partitions = {})
+       const PartitionTable& partitions = {}, LinkProfile hop = LinkProfile::kSpeed)
       : random(eui64),
-        attachment(carrier, switch_at, link_world::config_of(eui64, instance), clock, random, queue,
-                   partitions) {
+        attachment(carrier, switch_at,
+                   link_world::with_profile(link_world::config_of(eui64, instance), hop), clock,
+                   random, queue, partitions) {
     PortConfig config = link_world::config_of(eui64, instance, listens);
     config.links_max = links_max;
     config.lids = [this](const PeerAddress& peer) { return attachment.lids_of(peer); };

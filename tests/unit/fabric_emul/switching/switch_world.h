@@ -48,17 +48,21 @@ inline Cell cell(Lid from, Lid to, std::size_t payload_bytes = 64, unsigned seed
 }
 
 struct World {
-  explicit World(std::size_t nodes, const InProcessConfig& config = {})
-      : World(star(nodes), config) {}
-  explicit World(const Topology& topology, const InProcessConfig& config = {})
+  explicit World(std::size_t nodes, const InProcessConfig& config = {},
+                 LinkProfile profile = LinkProfile::kSpeed)
+      : World(star(nodes), config, profile) {}
+  explicit World(const Topology& topology, const InProcessConfig& config = {},
+                 LinkProfile profile = LinkProfile::kSpeed)
       : hub(config), sw(plan_of(topology, "sw").value(), random) {
+    const auto config_of = [profile](std::uint64_t eui64, std::uint64_t instance) {
+      return link_world::with_profile(link_world::config_of(eui64, instance), profile);
+    };
     for (std::size_t i = 1; i <= topology.nodes.size(); ++i) {
       InProcessUnderlay& at_switch = hub.add_endpoint();
       InProcessUnderlay& at_node = hub.add_endpoint();
-      sw.add_port(static_cast<std::uint8_t>(i), at_switch, link_world::config_of(0x100 + i, 7),
-                  nullptr, clock.now());
-      ends.push_back(
-          std::make_unique<link_world::End>(at_node, link_world::config_of(0x200 + i, 1000 + i)));
+      sw.add_port(static_cast<std::uint8_t>(i), at_switch, config_of(0x100 + i, 7), nullptr,
+                  clock.now());
+      ends.push_back(std::make_unique<link_world::End>(at_node, config_of(0x200 + i, 1000 + i)));
       carriers.push_back(&at_node);
       ends.back()->port.connect(at_switch.address(), clock.now());
     }
@@ -98,8 +102,8 @@ struct World {
   link_world::End& node(std::size_t number) { return *ends.at(number - 1); }
   static Lid lid(std::size_t number) { return Lid(static_cast<std::uint16_t>(10 + number)); }
   // Returns false if the node's link takes nothing now.
-  bool write(std::size_t from, const Cell& bytes) {
-    const bool is_written = link_world::write(node(from).link(), bytes);
+  bool write(std::size_t from, const Cell& bytes, std::uint8_t vl = 0) {
+    const bool is_written = link_world::write(node(from).link(), bytes, vl);
     node(from).port.flush(clock.now());
     return is_written;
   }
