@@ -7,17 +7,20 @@
 #   --seconds S    of iperf3 in a round, default 3
 #   --busy-poll    all programs spin
 #   --keyed        measures with keys as well
+#   --full         all links have --link-profile full; cells have up to 1024 bytes of payload in both ways
 #   --bin DIR      where the programs are; default build/release/bin
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 
-take_options "--bin --rounds --seconds" "--busy-poll --keyed" "$@"
+take_options "--bin --rounds --seconds" "--busy-poll --keyed --full" "$@"
 bin=${given[--bin]:-$root/build/release/bin} rounds=${given[--rounds]:-5} seconds=${given[--seconds]:-3}
 is_whole "$rounds" "$seconds" || die 2 "--rounds and --seconds are whole numbers"
 need_root
 need_programs iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" "$bin/splitnic-switch"
 common=()
 [ -z "${given[--busy-poll]:-}" ] || common+=(--busy-poll)
+of_ends=()
+[ -z "${given[--full]:-}" ] || common+=(--link-profile full) of_ends+=(--cell 1024)
 ways=(direct hop)
 [ -z "${given[--keyed]:-}" ] || ways+=(direct-keyed hop-keyed)
 
@@ -55,9 +58,9 @@ bring_up() { # direct|hop|direct-keyed|hop-keyed
       --port udp://10.96.2.2:7500 --control "$work/switch.sock" "${of_switch[@]}" "${common[@]}"
   fi
   start iou "$ns_iou" "$bin/splitnic-iou" --lan packet:lan0 "${at[@]}" --queues 1 --payload-crc on --control "$work/iou.sock" \
-    "${of_unit[@]}" "${common[@]}"
+    "${of_unit[@]}" "${common[@]}" "${of_ends[@]}"
   start host "$ns_host" "$bin/splitnic-host" --connect "${to[@]}" --queues 1 --payload-crc on --control "$work/host.sock" \
-    "${of_host[@]}" "${common[@]}"
+    "${of_host[@]}" "${common[@]}" "${of_ends[@]}"
   wait_until 10 host_is_up "$work/host.sock" || die 1 "the host did not come up: $(tail -n 3 "$work"/*.log)"
   silence_interface "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up

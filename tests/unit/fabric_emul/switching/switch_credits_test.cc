@@ -76,15 +76,17 @@ struct FullWorld : World {
   std::vector<CellCredit> held;
 };
 
-// Node 3 keeps all that comes on lane 0.
+// Node 3 keeps all that comes on a lane, and node 1 sends what it can to it there.
+void hold_lane(FullWorld& world, int lane) {
+  const auto sl = static_cast<unsigned>(lane);
+  for (unsigned i = 0; i < 100 && world.fill(1, 3, sl) != 0; ++i) world.settle_with(3, lane);
+  ASSERT_EQ(world.fill(1, 3, sl), 0U);
+}
+
+// Lane 0.
 class HeldLaneTest : public ::testing::Test {
  protected:
-  HeldLaneTest() : world(3) {
-    for (unsigned more = 1; more != 0;) {
-      more = world.fill(1, 3, 0);
-      world.settle_with(3, 0);
-    }
-  }
+  HeldLaneTest() : world(3) { hold_lane(world, 0); }
   FullWorld world;
 };
 
@@ -123,10 +125,10 @@ TEST_F(HeldLaneTest, S000_45_a_lane_that_is_held_for_too_long_is_given_up) {
   EXPECT_EQ(world.fill(1, 2, 0), 0U);
   for (unsigned i = 0; i < 40; ++i) {
     world.clock.advance(5ms);
-    world.fill(1, 3, 1, 1);  // its budget is that of its lane
+    world.fill(1, 3, 1, 20);  // 360 KB in 100 ms: a lane has its own budget
     world.settle_with(3, 0);
   }
-  EXPECT_EQ((world.got[{1, 3, 1}]), 40U);
+  EXPECT_EQ((world.got[{1, 3, 1}]), 800U);
   EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);
   EXPECT_GT(world.fill(1, 2, 0), 0U);
   world.settle_with(3, 0);
@@ -135,6 +137,27 @@ TEST_F(HeldLaneTest, S000_45_a_lane_that_is_held_for_too_long_is_given_up) {
   EXPECT_TRUE(world.is_balanced());
 }
 // The switch holds cells of a process that is gone: they use no credits of the next one.
+// One that leaves before those.
+TEST(SwitchCreditsTest, S000_40_lanes_behind_one_without_credits_are_sent) {
+  FullWorld world(3);
+  hold_lane(world, 3);
+  const std::size_t waiting = world.sw.waiting_cells();
+  for (unsigned i = 0; i < 20; ++i) {
+    for (const std::size_t from : {1U, 2U}) world.fill(from, 3, 0);
+    world.iterate({3});
+  }
+  EXPECT_GT(world.sw.waiting_cells(), waiting);
+  for (unsigned i = 0; i < 20; ++i) {
+    world.settle_with(3, 3);
+    world.clock.advance(2ms);
+  }
+  EXPECT_EQ(world.sw.waiting_cells(), waiting);
+  for (const std::size_t from : {1U, 2U}) {
+    EXPECT_EQ((world.got[{from, 3, 0}]), (world.sent[{from, 3, 0}]));
+  }
+  EXPECT_EQ(world.drops(), 0U);
+}
+
 // The switch holds cells of a process that has ended. They use no credits of the next one.
 TEST_F(HeldLaneTest, S000_40_credits_of_a_former_process_are_void) {
   const PeerAddress at_switch = world.node(1).link().address();
