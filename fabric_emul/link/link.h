@@ -72,13 +72,19 @@ class Link {
   void release(const CellCredit& credit);
   // Lane n has no room for a cell: bit n. Always 0 in the other profiles.
   std::uint16_t full_lanes() const;
-  // Whether reserve_queued() has room for cells of this many bytes in total, whatever their lane.
-  // REQUIRES is_full_profile().
-  bool queues_have_room(std::size_t bytes) const { return lanes_.queues_have_room(bytes); }
+  // Whether reserve_queued() has room for cells of this many bytes in total. REQUIRES
+  // is_full_profile(), as the next one does.
+  bool queue_has_room(std::uint8_t vl, std::size_t bytes) const {
+    return lanes_.queue_has_room(vl, bytes);
+  }
+  // Whether what waits on the lane waits for the peer to read, and not for other lanes.
+  bool lacks_credits(std::uint8_t vl) const { return lanes_.lacks_credits(vl); }
 
   bool up() const { return state() == LinkState::kUp; }
-  // Nothing can be sent now: the underlay is blocked, or a lane has no room.
-  bool blocked() const { return batch_.is_blocked() || lanes_.is_starved(); }
+  // Nothing can be sent on this lane now: the underlay is blocked, or the lane has no room.
+  bool blocked(std::uint8_t vl = 0) const {
+    return batch_.is_blocked() || lanes_.is_starved(vl) || (context_.blocked_lanes >> vl & 1) != 0;
+  }
   LinkState state() const { return handshake_.state(); }
   // When the last flit of the peer arrived; the epoch before the first.
   base::Time last_heard() const { return keep_alive_.last_heard(); }

@@ -33,6 +33,7 @@ Link* Port::by_lid(Lid lid) {
 }
 
 bool Port::wants_write() const {
+  if (context_.underlay.is_blocked_by_lane()) return false;
   return std::any_of(context_.to_flush.begin(), context_.to_flush.end(),
                      [this](std::size_t slot) { return links_[slot]->wants_write(); });
 }

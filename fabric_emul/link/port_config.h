@@ -106,7 +106,7 @@ constexpr LinkProfile profile_of(const PortConfig& config) {
 // The largest cell that a port of the full profile sends.
 constexpr std::size_t full_cell_bytes_max(const PortConfig& config) {
   const std::size_t mcp = config.mcp_wanted == 0 ? kDefaultMcpFull : config.mcp_wanted;
-  return std::max(mcp, kMgmtPayloadMax) + kCellOverheadMax;
+  return std::min(std::max(mcp, kMgmtPayloadMax) + kCellOverheadMax, kFlitPayloadMax);
 }
 
 // Bytes of the cells that one batch completes and earlier ones began: in the full profile one of

@@ -173,7 +173,7 @@ void PortLink::on_speed_time(base::Time now) {
 // a new INIT follows.
 void PortLink::on_full_time(base::Time now) {
   // Nothing can be sent, so nothing has failed.
-  if (batch_.is_blocked() && now < keep_alive_.silent_at()) return;
+  if (batch_.is_blocked() && now < blocked_until()) return;
   lanes_.on_time(now);
   if (!lanes_.is_up()) {
     return take_down(now, LinkEvent::kEnded, "flit ACK timeout");
@@ -186,7 +186,7 @@ base::Time PortLink::deadline() const {
   if (!up()) return hello;
   if (lanes_.is_open()) {
     return std::min(
-        {batch_.is_blocked() ? keep_alive_.silent_at() : lanes_.deadline(), hello, probes_at()});
+        {batch_.is_blocked() ? blocked_until() : lanes_.deadline(), hello, probes_at()});
   }
   const bool may_doubt = is_client() && !handshake_.is_hello_pending();
   return std::min({keep_alive_.idle_at(), keep_alive_.silent_at(),

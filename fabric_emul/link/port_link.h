@@ -4,6 +4,7 @@
 // docs/protocol/init.md#init
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -78,6 +79,8 @@ class PortLink final : public Link {
   void drop_batch();
   void on_speed_time(base::Time now);
   void on_full_time(base::Time now);
+  // Full profile: how long a batch that the underlay does not take is waited for.
+  base::Time blocked_until() const { return std::max(keep_alive_.silent_at(), lanes_.silent_at()); }
   void send_idle(base::Time now);
   // A probe that the underlay does not take would look like one that the path lost.
   base::Time probes_at() const { return batch_.is_blocked() ? base::kNever : path_.deadline(); }

@@ -116,25 +116,6 @@ std::size_t Attachment::datagram_bytes_max(const PeerAddress& to) const {
   return hop_stride() + kSessionReserveBytes - gnh_bytes(lid_of(to));
 }
 
-std::size_t Attachment::hop_stride() const {
-  return link_->is_full_profile() ? kFlitHeaderBytes + link_->cell_bytes_max() : link_->stride();
-}
-
-bool Attachment::takes_batch() const {
-  return link_->is_full_profile() ? link_->queues_have_room(kBatchBytesMax) : !link_->blocked();
-}
-
-base::MutableBytes Attachment::reserve(std::size_t cell_bytes, std::uint8_t vl) {
-  if (!link_->is_full_profile()) return link_->reserve(cell_bytes, vl);
-  return link_->reserve_queued(cell_bytes, link_->open_lane(vl));
-}
-
-void Attachment::flush(base::Time now) {
-  port_.flush(now);
-  const std::uint16_t before = std::exchange(blocked_lanes_, link_->full_lanes());
-  has_room_ |= (before & ~blocked_lanes_) != 0;
-}
-
 bool Attachment::take_too_long_report() { return std::exchange(is_narrowed_, false); }
 
 void Attachment::visit_counters(const base::CounterVisitor& visitor) const {
@@ -156,7 +137,9 @@ Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
   if (std::min(stride, bytes.size()) + gnh_bytes(lid) > hop_stride()) return SendStatus::kTooLong;
   const base::Time now = clock_.now();
   flush(now);
-  if (!takes_batch()) return SendStatus::kBlocked;
+  is_blocked_by_lane_ = link_->is_full_profile() && !lanes_take(bytes, stride);
+  if (is_blocked_by_lane_ || (!link_->is_full_profile() && link_->blocked(kMgmtLane)))
+    return SendStatus::kBlocked;
   while (!bytes.empty()) {
     const base::Bytes datagram = bytes.first(std::min(stride, bytes.size()));
     bytes = bytes.subspan(datagram.size());
@@ -343,6 +326,7 @@ base::Time Attachment::deadline() const {
   base::Time at = port_.deadline();
   if (is_attached()) at = std::min(at, resolve_at_);
   if (port_.wants_write()) at = std::min(at, clock_.now() + kBlockedRetry);
+  if (is_blocked_by_lane_) at = std::min(at, clock_.now() + kLaneRetry);
   return at;
 }
 

@@ -65,6 +65,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   unsigned lanes() const override { return link_->is_full_profile() ? link_->lanes() : 0; }
   const std::uint16_t& blocked_lanes() const override { return blocked_lanes_; }
   bool take_room() override { return std::exchange(has_room_, false); }
+  bool is_blocked_by_lane() const override { return is_blocked_by_lane_; }
   base::Time deadline() const override;
   void on_peer_stopped(const PeerAddress& /*peer*/) override {}  // the switch has not
   PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
@@ -79,8 +80,10 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   static constexpr base::Duration kResolveEvery = std::chrono::milliseconds(200);
   static constexpr std::uint64_t kOwnPlace = UINT64_MAX;  // a transaction; others: of a name
   static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
-  // Full profile: each peer may have gathered a batch for a lane when that is blocked.
-  static constexpr std::size_t kBatchesOfLane = 4;
+  // Full profile: each peer may have gathered a batch for a lane when that is blocked. The batches
+  // of more peers wait, with all of their lanes.
+  static constexpr std::size_t kBatchesOfLane = 8;
+  static constexpr base::Duration kLaneRetry = std::chrono::milliseconds(1);
 
   struct Named {
     std::string name;
@@ -102,7 +105,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
   // The longest datagram with a cell that the hop takes.
   std::size_t hop_stride() const;
-  bool takes_batch() const;
+  bool lanes_take(base::Bytes bytes, std::size_t stride) const;
   base::MutableBytes reserve(std::size_t cell_bytes, std::uint8_t vl);
   void flush(base::Time now);
   bool has_place_of_queue() const;
@@ -143,6 +146,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   bool is_narrowed_ = false;
   std::uint16_t blocked_lanes_ = 0;
   bool has_room_ = false;  // a lane was blocked and is no more
+  bool is_blocked_by_lane_ = false;
 };
 
 }  // namespace splitnic::fabric

@@ -15,7 +15,8 @@ namespace splitnic::fabric {
 
 // A cell that is not forwarded yet, as its input counts it.
 struct HeldCell {
-  Link* link = nullptr;  // null: the input has no credits
+  Link* link = nullptr;            // null: the input has no credits
+  std::size_t* waiting = nullptr;  // bytes of the input that wait, or null
   CellCredit credit{};
 };
 

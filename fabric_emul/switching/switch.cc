@@ -18,8 +18,9 @@ Port& Switch::add_port(std::uint8_t number, Underlay& underlay, PortConfig confi
   CHECK(!plan_.ports.at(number).peer.empty() && by_number_.at(number) == nullptr);
   now_ = now;
   config.listens = to == nullptr;
+  have_credits_ |= profile_of(config) == LinkProfile::kFull;
   ports_.push_back(std::make_unique<SwitchPort>(number, plan_, underlay, std::move(config), random_,
-                                                counters_, now_));
+                                                counters_, now_, have_credits_));
   SwitchPort& port = *ports_.back();
   by_number_.at(number) = &port;
   if (to != nullptr) port.connect(*to);
@@ -76,7 +77,7 @@ bool Switch::receive(SwitchPort& from, base::Time now) {
   return made_progress;
 }
 
-// In this order: CRC, version, held, source, partition, destination, partition there.
+// In this order: CRC, version, held, source, partition, lane, destination, partition there.
 void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
     return counters_.add(SwitchCounter::kDropCrc);
@@ -89,6 +90,10 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   }
   if (!from.partitions().accepts(header->partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
+  }
+  if (cell.blocks != 0 && cell.vl == kMgmtLane) {
+    if (header->service != Service::kMgmt) return counters_.add(SwitchCounter::kDropLane);
+    if (!from.may_manage()) return counters_.add(SwitchCounter::kDropMgmtRate);
   }
   SwitchPort* to = output_of(header->dlid, from.number());
   if (is_for_router(*header, to)) return global_receiver_->on_global(*this, from, cell, *header);

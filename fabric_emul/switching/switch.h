@@ -11,8 +11,8 @@
 // A node sends with its own LID and in its own partitions only, and gets cells of these only. Cells
 // for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
 // whoever serves subnet management (fabric_emul/subnet); those with a GNH go to the router that
-// this is a part of, if it is (router.h). Sans-I/O, no allocation after add_port(). Thread: the
-// data thread. docs/topology_file.md
+// this is a part of, if it is (router.h). Sans-I/O, no allocation after add_port() and INIT.
+// Thread: the data thread. docs/topology_file.md
 #pragma once
 
 #include <memory>
@@ -75,7 +75,7 @@ class Switch final {
   // Adds the port of this number over an underlay, which outlives this: it listens, or connects to
   // the switch at `to`. `config` has identity and limits; what the topology gives is added. Who
   // comes and is not what the plan has at this port is refused, with a line of the log. REQUIRES
-  // that the plan has something at this port, and once each.
+  // that the plan has something at this port, once each, and ports of the full profile first.
   Port& add_port(std::uint8_t number, Underlay& underlay, PortConfig config, const PeerAddress* to,
                  base::Time now);
 
@@ -149,7 +149,8 @@ class Switch final {
   base::Counters<SwitchCounter> counters_;
   std::vector<std::unique_ptr<SwitchPort>> ports_;
   std::array<SwitchPort*, kSwitchPortsMax + 1> by_number_{};
-  std::size_t first_ = 0;  // of the ports that are read in the next step
+  std::size_t first_ = 0;      // of the ports that are read in the next step
+  bool have_credits_ = false;  // the links of a port, or of all but the leg to a LAN
   base::Time now_{};
 };
 

@@ -26,7 +26,8 @@ enum class SwitchCounter {
   kDropSubnet,     // an SMP that is not from the switch at a cable
   kDropDown,     // the link it leaves by is down, or one of its links is held by the subnet manager
   kDropTooLong,  // longer than the next link takes
-  kDropStalled,  // its port has made inputs wait for too long
+  kDropStalled,  // its output has made inputs wait for too long, or its input has too much there
+  kDropLane,     // full profile: no MGMT, on the lane of MGMT, which has no credits
   kWait,         // did not fit the output at once
   kLinkChange,   // no cell: the link of a cable came up or went down
   kCount_
@@ -43,6 +44,6 @@ struct splitnic::base::CounterNames<splitnic::fabric::SwitchCounter> {
              "switch.drop.version",   "switch.drop.source",    "switch.drop.partition",
              "switch.drop.lid",       "switch.drop.same_port", "switch.drop.mgmt",
              "switch.drop.mgmt_rate", "switch.drop.subnet",    "switch.drop.down",
-             "switch.drop.too_long",  "switch.drop.stalled",   "switch.wait",
-             "switch.link_change"};
+             "switch.drop.too_long",  "switch.drop.stalled",   "switch.drop.lane",
+             "switch.wait",           "switch.link_change"};
 };

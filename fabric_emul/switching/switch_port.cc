@@ -37,7 +37,8 @@ std::string text_of(const Init& peer) {
 
 SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& underlay,
                        PortConfig config, base::Random& random,
-                       base::Counters<SwitchCounter>& counters, const base::Time& now)
+                       base::Counters<SwitchCounter>& counters, const base::Time& now,
+                       bool inputs_have_credits)
     : number_(number),
       plan_(plan.ports.at(number)),
       partitions_(plan_.partitions),
@@ -45,8 +46,10 @@ SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& un
       now_(now),
       port_(underlay, complete(std::move(config), plan), random, *this) {
   for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
-    queues_.emplace_back(inputs_of_one(plan) *
-                         (is_full_profile() ? kCreditsOfInput : kBatchOfInput));
+    const std::size_t of_input = !inputs_have_credits  ? kBatchOfInput
+                                 : lane == kManagement ? kManagementOfInput
+                                                       : kCreditsOfInput;
+    queues_.emplace_back(inputs_of_one(plan) * of_input);
   }
 }
 
@@ -66,7 +69,11 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
 }
 
 HeldCell SwitchPort::hold(const ReceivedCell& cell, std::uint8_t output, std::size_t lane) {
-  if (is_full_profile()) return {link_, link_->hold(cell)};
+  if (is_full_profile()) {
+    std::size_t& waiting = waiting_bytes_[lane == kManagement ? 1 : 0];
+    waiting += CellQueue::kHead + cell.bytes.size();
+    return {link_, &waiting, link_->hold(cell)};
+  }
   waits_for_.set(place(output, lane));
   return {};
 }
@@ -77,7 +84,8 @@ void SwitchPort::put(SwitchPort& from, const ReceivedCell& cell, std::size_t lan
   }
   const bool is_first = waiting_with(lane) == 0;
   if (is_first && send(cell.bytes, lane)) return;
-  if (budget_of(lane).is_spent() || !queues_[lane].has_room(cell.bytes.size())) {
+  if (budget_of(lane).is_spent() || !from.may_hold(cell, lane) ||
+      !queues_[lane].has_room(cell.bytes.size())) {
     return counters_.add(SwitchCounter::kDropStalled);
   }
   if (is_first) budget_of(lane).start(now_);
@@ -87,8 +95,7 @@ void SwitchPort::put(SwitchPort& from, const ReceivedCell& cell, std::size_t lan
 }
 
 bool SwitchPort::send(base::Bytes cell, std::size_t lane) {
-  const auto vl = lane == kManagement ? kMgmtLane : static_cast<std::uint8_t>(lane);
-  const base::MutableBytes room = link_->reserve(cell.size(), link_->open_lane(vl));
+  const base::MutableBytes room = link_->reserve(cell.size(), vl_of(lane));
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
   link_->commit(cell.size());
@@ -100,15 +107,20 @@ bool SwitchPort::send(base::Bytes cell, std::size_t lane) {
   return true;
 }
 
+// In the full profile a lane that has credits waits for other lanes, as long as these pass.
 bool SwitchPort::drain() {
   port_.flush(now_);
   if (waiting_ == 0) return false;
   const bool is_passing = carries();
   const unsigned sent = is_passing ? send_waiting() : 0;
+  const bool have_passed = std::exchange(tx_at_drain_, tx_cells_) != tx_cells_;
   for (std::size_t lane = 0; lane < kSwitchLanes; ++lane) {
     if ((waiting_ >> lane & 1U) == 0) continue;
     WaitBudget& budget = budget_of(lane);
-    const bool has_moved = is_full_profile() ? (sent >> lane & 1U) != 0 : sent != 0;
+    const bool has_moved =
+        is_full_profile()
+            ? (sent >> lane & 1U) != 0 || (have_passed && !link_->lacks_credits(vl_of(lane)))
+            : sent != 0;
     if (!is_passing) {
       drop_queue(lane, SwitchCounter::kDropDown);
     } else if (has_moved) {
@@ -143,7 +155,10 @@ unsigned SwitchPort::send_waiting() {
 void SwitchPort::pop(std::size_t lane) {
   CellQueue& queue = queues_[lane];
   const HeldCell held = queue.front_held();
-  if (held.link != nullptr) held.link->release(held.credit);
+  if (held.link != nullptr) {
+    *held.waiting -= CellQueue::kHead + queue.front().size();
+    held.link->release(held.credit);
+  }
   queue.pop();
   if (queue.empty()) waiting_ &= ~(1U << lane);
 }

@@ -30,9 +30,11 @@ class SwitchPort final : private LinkObserver {
   static constexpr std::uint32_t kReceiveBlocks = 1024;
 
   // All outlive this: the underlay, the plan, the counters of the switch, and `now`, which is its
-  // current time. `config` has what is common to the ports of the switch.
+  // current time. `config` has what is common to the ports of the switch. inputs_have_credits:
+  // other ports may be of the full profile.
   SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& underlay, PortConfig config,
-             base::Random& random, base::Counters<SwitchCounter>& counters, const base::Time& now);
+             base::Random& random, base::Counters<SwitchCounter>& counters, const base::Time& now,
+             bool inputs_have_credits);
   SwitchPort(const SwitchPort&) = delete;
   SwitchPort& operator=(const SwitchPort&) = delete;
 
@@ -73,11 +75,16 @@ class SwitchPort final : private LinkObserver {
   bool may_read() const { return waits_for_.none(); }
   // Whether the switch itself serves another management cell of this port now.
   bool may_ask() { return may_ask_.take(now_); }
+  // Full profile: whether it takes another management cell of this port now. Their lane has no
+  // credits, and leaves before all others.
+  bool may_manage() { return may_manage_.take(now_); }
 
  private:
   // Requests for the switch itself: names are resolved at the start of a link, and seldom later.
   static constexpr base::Duration kAskInterval = std::chrono::milliseconds(1);
   static constexpr std::uint32_t kAskBurst = 128;
+  static constexpr base::Duration kManageInterval = std::chrono::microseconds(100);
+  static constexpr std::uint32_t kManageBurst = 1024;
   static constexpr base::Duration kRetry = std::chrono::microseconds(100);
   static constexpr base::Duration kRetrySeldom = std::chrono::milliseconds(5);
 
@@ -96,11 +103,23 @@ class SwitchPort final : private LinkObserver {
       ReceivedCells::kCellsMax * (CellQueue::kHead - kFlitHeaderBytes);
   static constexpr std::size_t kCreditsOfInput =
       kDataLanes * kReceiveBlocks * (kCreditBlockBytes + CellQueue::kHead);
+  static constexpr std::size_t kManagementOfInput = 64 * 1024;
 
   PortConfig complete(PortConfig config, const SwitchPlan& plan) const;
   bool is_full_profile() const { return port_.profile() == LinkProfile::kFull; }
   // Returns what a cell of the batch being received holds while it waits for a lane of an output.
   HeldCell hold(const ReceivedCell& cell, std::uint8_t output, std::size_t lane);
+  // Whether as much as it has now, and this cell, may wait. A neighbour that keeps to its credits
+  // never has more.
+  bool may_hold(const ReceivedCell& cell, std::size_t lane) const {
+    const std::size_t limit = lane == kManagement ? kManagementOfInput : kCreditsOfInput;
+    return cell.blocks == 0 ||
+           waiting_bytes_[lane == kManagement ? 1 : 0] + CellQueue::kHead + cell.bytes.size() <=
+               limit;
+  }
+  std::uint8_t vl_of(std::size_t lane) const {
+    return link_->open_lane(lane == kManagement ? kMgmtLane : static_cast<std::uint8_t>(lane));
+  }
   // Lanes of the full profile wait independently, those of the other profiles for one link.
   unsigned waiting_with(std::size_t lane) const {
     return is_full_profile() ? waiting_ & 1U << lane : waiting_;
@@ -125,10 +144,13 @@ class SwitchPort final : private LinkObserver {
   bool holds_ = false, is_held_ = false;
   std::vector<CellQueue> queues_;  // by lane: cells that did not fit the link
   unsigned waiting_ = 0;           // bit n: queue n is not empty
+  std::uint64_t tx_at_drain_ = 0;  // cells, until the last drain()
   LaneSchedule schedule_;
   std::array<WaitBudget, kSwitchLanes> budgets_;
   std::bitset<(kSwitchPortsMax + 1) * kSwitchLanes> waits_for_;
   base::RateLimit may_ask_{kAskInterval, kAskBurst};
+  base::RateLimit may_manage_{kManageInterval, kManageBurst};
+  std::array<std::size_t, 2> waiting_bytes_{};  // of cells with credits that came here: data, MGMT
   std::uint64_t rx_cells_ = 0, tx_cells_ = 0, tx_bytes_ = 0;
   std::array<std::uint64_t, kSwitchLanes> tx_by_lane_{};
   Port port_;

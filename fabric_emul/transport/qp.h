@@ -133,7 +133,8 @@ class Qp {
   }
   bool admits(const MacHeader& header, const Link& link);
   bool can_reply() const {
-    return context_.link != nullptr && context_.link->up() && !context_.link->blocked();
+    const Link* link = context_.link;
+    return link != nullptr && link->up() && !link->blocked(link->lane_of(context_.attr.sl));
   }
   void on_reply(const CellView& cell, base::Time now);
   void on_response(const CellView& cell, base::Time now);

@@ -81,17 +81,20 @@ class Underlay {
   }
   // Ends the claim without sending. Does nothing if there is none.
   virtual void abort(const PeerAddress& /*to*/) {}
-  // Data lanes that have credits, on the way to the next node of a switched fabric; 0: there are
-  // none.
+  // Returns the number of data lanes that have credits on the way to the next node of a switched
+  // fabric, or 0.
   virtual unsigned lanes() const { return 0; }
-  // Lane n takes nothing now, and others may: bit n. Cells that were gathered before are taken. The
-  // reference is valid as long as the underlay.
+  // Bit n is set while lane n takes nothing and others may. Cells that were gathered before are
+  // taken. The reference is valid as long as the underlay.
   virtual const std::uint16_t& blocked_lanes() const {
     static constexpr std::uint16_t kNone = 0;
     return kNone;
   }
   // Returns true once after such a lane has become free.
   virtual bool take_room() { return false; }
+  // The batch that it did not take waits for such a lane, and not for fd() to be writable: the next
+  // flush of its owner tries once more, at deadline() if nothing else happens.
+  virtual bool is_blocked_by_lane() const { return false; }
   // The batch at this memory, for which send() returned kBlocked, is dropped: another one in the
   // same memory is new. [L-13]
   virtual void forget(base::Bytes /*batch*/) {}

@@ -20,6 +20,7 @@ class UnderlayDecorator : public Underlay {
   unsigned lanes() const override { return below_.lanes(); }
   const std::uint16_t& blocked_lanes() const override { return below_.blocked_lanes(); }
   bool take_room() override { return below_.take_room(); }
+  bool is_blocked_by_lane() const override { return below_.is_blocked_by_lane(); }
   bool may_sleep() override { return below_.may_sleep(); }
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   void check_own_address() override { below_.check_own_address(); }

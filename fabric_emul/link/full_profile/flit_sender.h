@@ -42,6 +42,10 @@ class FlitSender {
     return lane.lengths.capacity() - lane.lengths.size() >= cells &&
            lane.bytes.size() - lane.queued() >= bytes;
   }
+  bool lacks_credits(std::uint8_t vl) const {
+    const Lane& lane = lanes_[vl];
+    return !lane.lengths.empty() && !lane.gate.may_send(blocks_of(next_bytes(lane)));
+  }
   // Whether that is at most as much as one window of flits carries, or one of two cells.
   bool has_room(std::uint8_t vl, std::size_t cell_bytes) const {
     const std::size_t limit =

@@ -50,6 +50,7 @@ class FullLink {
   std::size_t fill(base::Time now, base::MutableBytes datagram);
   void on_time(base::Time now);
   base::Time deadline() const;
+  base::Time silent_at() const { return keep_alive_.silent_at(); }
   const FlitSender& sender() const { return sender_; }
 
  private:

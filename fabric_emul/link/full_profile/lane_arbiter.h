@@ -1,8 +1,8 @@
 // Chooses the lane of the next flit: management first, then the high-priority lanes in round robin,
 // then the others in round robin. A lane without flit credits is not ready, so it blocks no other.
 // The priorities are strict and flits count equally: the flit credits of each lane bound what it
-// takes. An output of a switch has no such credits, so LaneSchedule of fabric_emul/switching counts
-// bytes and guarantees shares; the two share no logic. [S000-40] [S000-41]
+// takes. Links of the other profiles have no credits, so LaneSchedule of fabric_emul/switching
+// counts bytes and guarantees shares; the two share no logic. [S000-40] [S000-41]
 #pragma once
 
 #include <bit>

@@ -11,6 +11,9 @@ void LinkLanes::start(base::Time now, const FullLinkConfig& agreed, std::uint64_
     link_ = std::make_unique<FullLink>(agreed, full_counters_, sink);
     cell_.resize(agreed.cell_bytes_max);
   }
+  // The cells that came before in the same batch are of the former life.
+  counters_.add(LinkCounter::kRxDropState, received_.cells().size());
+  received_.clear();
   nonce_ = nonce;
   ++life_;
   starved_lanes_ = 0;
@@ -35,13 +38,6 @@ base::MutableBytes LinkLanes::reserve_queued(std::uint8_t vl, std::size_t cell_b
   if (cell_bytes > cell_.size() || !link_->fits(vl, cell_bytes)) return {};
   reserved_ = cell_bytes;
   return base::MutableBytes(cell_).first(cell_bytes);
-}
-
-bool LinkLanes::queues_have_room(std::size_t bytes) const {
-  for (std::uint8_t vl = 0; vl < kLaneCount; ++vl) {
-    if (is_lane_open(vl) && !link_->fits(vl, bytes)) return false;
-  }
-  return true;
 }
 
 void LinkLanes::commit(std::uint8_t vl, std::size_t cell_bytes) {

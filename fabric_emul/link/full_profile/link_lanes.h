@@ -46,6 +46,7 @@ class LinkLanes final : private CellSink {
   bool is_up() const { return link_->up(); }
   bool is_lane_open(std::uint8_t vl) const { return (config().lanes_mask >> vl & 1) != 0; }
   base::Time deadline() const { return link_->deadline(); }
+  base::Time silent_at() const { return link_->silent_at(); }
   void on_time(base::Time now) { link_->on_time(now); }
 
   // Returns room for a cell, or nothing if the lane is full.
@@ -53,8 +54,10 @@ class LinkLanes final : private CellSink {
   // The same, as long as the queue of the lane has room, however much of it waits for credits.
   base::MutableBytes reserve_queued(std::uint8_t vl, std::size_t cell_bytes);
   bool has_room(std::uint8_t vl) const { return link_->has_room(vl, cell_.size()); }
-  // Whether reserve_queued() has room for cells of this many bytes in total, whatever their lane.
-  bool queues_have_room(std::size_t bytes) const;
+  // Whether reserve_queued() has room for cells of this many bytes in total.
+  bool queue_has_room(std::uint8_t vl, std::size_t bytes) const { return link_->fits(vl, bytes); }
+  // Whether the first cell of the lane waits for credits of the peer.
+  bool lacks_credits(std::uint8_t vl) const { return link_->sender().lacks_credits(vl); }
   void cancel() { reserved_ = 0; }
   // REQUIRES 0 < cell_bytes <= what the last reserve() returned.
   void commit(std::uint8_t vl, std::size_t cell_bytes);
@@ -74,8 +77,8 @@ class LinkLanes final : private CellSink {
   // Returns false if the link was started once more since hold(): nothing is released.
   bool release(const CellCredit& credit);
 
-  // A lane had no room when reserve() was called and has none since.
-  bool is_starved() const { return starved_lanes_ != 0; }
+  // The lane had no room when reserve() was called and has none since.
+  bool is_starved(std::uint8_t vl) const { return (starved_lanes_ >> vl & 1) != 0; }
   void clear_starved() { starved_lanes_ = 0; }
   void find_room();
   // Returns true once after a starved lane has room.

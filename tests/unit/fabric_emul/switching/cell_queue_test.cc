@@ -32,7 +32,7 @@ TEST(CellQueueTest, cells_of_any_length_come_out_as_they_went_in) {
         EXPECT_GT(bytes + 2 * (CellQueue::kHead + cell.size()), kBytes - 1032);
         continue;
       }
-      queue.push(cell, {nullptr, {i, 2, 3}});
+      queue.push(cell, {nullptr, nullptr, {i, 2, 3}});
       bytes += CellQueue::kHead + cell.size();
       model.push_back({cell, i});
     } else if (!model.empty()) {

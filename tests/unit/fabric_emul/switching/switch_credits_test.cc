@@ -1,5 +1,5 @@
-// Hops of the full profile: a lane waits for credits alone, nothing is lost for want of room, and
-// the flits of a cell follow each other on their lane.
+// A switch with hops of the full profile: a lane waits for credits alone, nothing is lost for want
+// of room, and the flits of a cell follow each other on their lane.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "fabric_emul/switching/switch.h"
+#include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
-#include "tests/unit/fabric_emul/switching/attached_node.h"
+#include "tests/unit/fabric_emul/switching/switch_world.h"
 
 namespace splitnic::fabric {
 namespace switch_credits_test {
@@ -137,7 +138,97 @@ TEST_F(HeldLaneTest, S000_45_a_lane_that_is_held_for_too_long_is_given_up) {
   EXPECT_TRUE(world.is_balanced());
 }
 // The switch holds cells of a process that is gone: they use no credits of the next one.
-// One that leaves before those.
+// Each process at a port begins with all credits; what the former ones left counts for the port.
+TEST_F(HeldLaneTest, S000_45_processes_that_come_and_go_hold_no_more_than_one_may) {
+  const PeerAddress at_switch = world.node(2).link().address();
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    world.ends[1] = std::make_unique<link_world::End>(
+        *world.carriers[1],
+        link_world::with_profile(link_world::config_of(0x202, 3000 + i), LinkProfile::kFull));
+    world.node(2).port.connect(at_switch, world.clock.now());
+    world.settle_with(3, 0);
+    ASSERT_TRUE(world.node(2).watch.link != nullptr && world.node(2).link().up());
+    while (link_world::write(world.node(2).link(), cell_on(0, World::lid(2), World::lid(3), 0))) {
+    }
+    world.settle_with(3, 0);
+  }
+  EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);
+  EXPECT_LT(world.sw.waiting_cells(), 550U);  // 384 KiB of node 2, and those of node 1
+  EXPECT_TRUE(world.is_balanced());
+}
+
+// Puts a datagram behind the next batch that its owner sends, in the same batch.
+class Joined final : public UnderlayDecorator {
+ public:
+  using UnderlayDecorator::UnderlayDecorator;
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    std::vector<std::byte> all(bytes.begin(), bytes.end());
+    if (!tail.empty()) {
+      all.resize((all.size() + stride - 1) / stride * stride);
+      all.insert(all.end(), tail.begin(), tail.end());
+      tail.clear();
+    }
+    return below_.send(to, all, stride);
+  }
+  std::optional<Received> receive() override { return below_.receive(); }
+  base::Time deadline() const override { return below_.deadline(); }
+  std::vector<std::byte> tail;
+};
+
+TEST_F(HeldLaneTest, S000_45_cells_before_an_init_in_one_batch_are_of_the_former_life) {
+  const PeerAddress at_switch = world.node(2).link().address();
+  Joined joined(*world.carriers[1]);
+  world.ends[1] = std::make_unique<link_world::End>(
+      joined, link_world::with_profile(link_world::config_of(0x202, 2002), LinkProfile::kFull));
+  world.node(2).port.connect(at_switch, world.clock.now());
+  world.settle_with(3, 0);
+  Init hello = link_world::hello_of(0x202, 2002);
+  hello.profile = LinkProfile::kFull;
+  hello.initial_credit = 4096;
+  link_world::append_init(joined.tail, hello);
+  const std::uint64_t before = world.count(SwitchCounter::kRxCell);
+  EXPECT_GT(world.fill(2, 3, 0, 20), 0U);
+  world.sw.step(world.clock.now());
+  EXPECT_TRUE(joined.tail.empty());
+  EXPECT_LT(world.count(SwitchCounter::kRxCell) - before, 20U);
+  EXPECT_TRUE(world.is_balanced());
+  world.ends[1].reset();
+  world.ends.resize(1);
+}
+
+// The lane of management has no credits: nothing else may use it.
+TEST(SwitchCreditsTest, S000_40_data_on_the_lane_of_management_is_dropped) {
+  FullWorld world(2);
+  EXPECT_TRUE(world.write(1, cell_on(0, World::lid(1), World::lid(2), 0), kMgmtLane));
+  world.settle();
+  EXPECT_EQ(world.count(SwitchCounter::kDropLane), 1U);
+  EXPECT_TRUE(world.node(2).cells.empty());
+  EXPECT_TRUE(world.is_balanced());
+}
+
+// Nodes 1 and 2 use the link to node 4 with a lane that leaves before that of node 3.
+TEST(SwitchCreditsTest, S000_45_a_lane_that_waits_for_other_lanes_loses_nothing) {
+  FullWorld world(4);
+  for (unsigned round = 0; round < 400; ++round) {
+    for (const std::size_t from : {1U, 2U}) world.fill(from, 4, 3);
+    world.fill(3, 4, 0);
+    world.iterate({4});
+    world.only_send(4);
+    world.read_one(4);
+    world.only_send(4);
+    world.take_all(4);
+    world.clock.advance(1ms);
+  }
+  for (unsigned i = 0; i < 100; ++i) {
+    world.settle();
+    world.clock.advance(10ms);
+  }
+  world.take_all(4);
+  EXPECT_GT(world.count(SwitchCounter::kWait), 0U);
+  EXPECT_EQ(world.drops(), 0U);
+  EXPECT_EQ((world.got[{3, 4, 0}]), (world.sent[{3, 4, 0}]));
+}
+
 TEST(SwitchCreditsTest, S000_40_lanes_behind_one_without_credits_are_sent) {
   FullWorld world(3);
   hold_lane(world, 3);
@@ -245,95 +336,6 @@ TEST(SwitchCreditsTest, S000_42_the_flits_of_a_cell_are_not_interleaved_on_a_lan
   }
   EXPECT_EQ(cells, 32U);
   EXPECT_GT(alternations, 2U);  // the lanes of the link are
-}
-
-// Host a sends to b, which has stopped reading, on lane 0; and to c.
-class EndNodeTest : public ::testing::Test {
- protected:
-  EndNodeTest() : sw(plan_of(star(3), "sw").value(), random) {
-    for (std::uint8_t i = 1; i <= 3; ++i) {
-      at_switch.push_back(&hub.add_endpoint());
-      sw.add_port(i, *at_switch.back(), with_full(0x100U + i), nullptr, clock.now());
-    }
-    b = node(2, true);
-    c = node(3, true);
-    a = node(1, false);
-    a->end->port.connect(a->attachment.peer("n2"), clock.now());
-    run(300ms);
-    to_b = a->end->watch.link;
-    a->end->port.connect(a->attachment.peer("n3"), clock.now());
-    run(300ms);
-    to_c = a->end->watch.link;
-  }
-  static PortConfig with_full(std::uint64_t eui64) {
-    return link_world::with_profile(link_world::config_of(eui64, 7), LinkProfile::kFull);
-  }
-  std::unique_ptr<Node> node(std::uint64_t number, bool listens) {
-    return std::make_unique<Node>(hub.add_endpoint(), at_switch[number - 1]->address(),
-                                  0x200 + number, 500 + number, listens, clock, 4, 0,
-                                  PartitionTable{}, LinkProfile::kFull);
-  }
-  bool iterate(bool with_b) {
-    bool made_progress = sw.step(clock.now());
-    for (Node* one : {a.get(), c.get()}) made_progress |= one->end->step(clock.now());
-    return (with_b && b->end->step(clock.now())) || made_progress;
-  }
-  void run(base::Duration time, bool with_b = true) {
-    link_world::run_for(clock, time, [&] { return iterate(with_b); });
-  }
-  void settle(bool with_b) {
-    while (iterate(with_b)) {
-    }
-  }
-  // Until the lane is blocked. Returns the number of cells.
-  unsigned fill_lane_0() {
-    unsigned written = 0;
-    for (unsigned idle = 0; idle < 3; ++idle) {
-      while (link_world::write(*to_b, cell_to(*to_b, written))) {
-        ++written;
-        idle = 0;
-        if (written % 16 == 0) settle(false);
-      }
-      settle(false);
-    }
-    return written;
-  }
-  static Cell cell_to(const Link& link, unsigned seed) {
-    return cell_on(0, link.local_lid(), link.remote_lid(), seed);
-  }
-
-  base::ManualClock clock;
-  base::SeededRandom random{1};
-  InProcessHub hub{{.batch_queue_max = 8, .drops_when_full = true}};
-  Switch sw;
-  std::vector<InProcessUnderlay*> at_switch;
-  std::unique_ptr<Node> a, b, c;
-  Link *to_b = nullptr, *to_c = nullptr;
-};
-
-TEST_F(EndNodeTest, S000_40_an_end_node_continues_on_lanes_that_have_room) {
-  ASSERT_TRUE(to_b != to_c && to_b->up() && to_c->up());
-  EXPECT_EQ(to_c->mcp(), kMgmtPayloadMax);  // the longest cell of the hop
-  EXPECT_EQ(to_c->lanes(), kDataLanes);
-  const unsigned written = fill_lane_0();
-  EXPECT_EQ(a->attachment.blocked_lanes(), 1U);
-  EXPECT_TRUE(to_c->reserve(1000, 0).empty());  // it shares the lane
-  c->end->cells.clear();
-  for (unsigned i = 0; i < 500; ++i) {
-    ASSERT_TRUE(link_world::write(*to_c, cell_to(*to_c, i), 1));
-    settle(false);
-  }
-  ASSERT_EQ(c->end->cells.size(), 500U);
-  for (unsigned i = 0; i < 500; ++i) EXPECT_EQ(c->end->cells[i], cell_to(*to_c, i));
-  EXPECT_FALSE(a->end->port.take_room());
-  b->end->cells.clear();
-  settle(true);
-  ASSERT_EQ(b->end->cells.size(), written);
-  for (unsigned i = 0; i < written; ++i) EXPECT_EQ(b->end->cells[i], cell_to(*to_b, i));
-  EXPECT_TRUE(a->end->port.take_room());
-  EXPECT_FALSE(a->end->port.take_room());
-  EXPECT_EQ(a->attachment.blocked_lanes(), 0U);
-  EXPECT_EQ(sw.counters()[SwitchCounter::kDropStalled], 0U);
 }
 
 }  // namespace switch_credits_test
