@@ -38,6 +38,7 @@ void Attachment::flush(base::Time now) {
   port_.flush(now);
   const std::uint16_t before = std::exchange(blocked_lanes_, link_->full_lanes());
   has_room_ |= (before & ~blocked_lanes_) != 0;
+  if (blocked_lanes_ == 0) is_blocked_by_lane_ = false;  // also of a batch that was dropped
 }
 
 }  // namespace splitnic::fabric
