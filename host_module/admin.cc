@@ -74,13 +74,13 @@ void Admin::add_unit(control::Snapshot& s, control::PeerInfo& peer, std::size_t 
 control::Details Admin::nic_details() const {
   const NicConfig& nic = host_->nic();
   control::Details out{{"nic", std::uint64_t{options_.nic}}};
-  if (nic.lan_mac() != lan::MacAddress{}) {
-    out.emplace_back("address_of_the_card", control::mac_text(nic.lan_mac()));
+  if (nic.sync().lan_mac != lan::MacAddress{}) {
+    out.emplace_back("address_of_the_card", control::mac_text(nic.sync().lan_mac));
   }
-  const control::Details settings = control::nic_details(nic.settings());
+  const control::Details settings = control::nic_details(nic.sync().settings());
   out.insert(out.end(), settings.begin(), settings.end());
-  out.emplace_back("queues_of_the_unit", std::uint64_t{nic.queues()});
-  out.emplace_back("queues_used", std::uint64_t{nic.queues_used()});
+  out.emplace_back("queues_of_the_unit", std::uint64_t{nic.sync().queues});
+  out.emplace_back("queues_used", std::uint64_t{nic.sync().queues_used()});
   return out;
 }
 
@@ -102,7 +102,7 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
     peer.next_attempt = std::max(link.next_attempt() - now, base::Duration{0});
   }
   if (host_->unit_in_use().value_or(0) != unit) return;
-  if (const auto why = host_->nic().mac_refusal(); why && peer.last_error.empty()) {
+  if (const auto why = host_->nic().sync().mac_refusal(); why && peer.last_error.empty()) {
     peer.last_error = *why;
   }
   if (const auto at = host_->next_attempt()) {
@@ -114,7 +114,8 @@ void Admin::add_history(control::PeerInfo& peer, const fabric::Link& link, std::
 void Admin::add_host(control::Snapshot& s) const {
   const NicConfig& nic = host_->nic();
   s.lan.push_back({tap_->name(), nic.has_carrier() ? "up" : "down", nic.mtu(),
-                   control::mac_text(nic.mac()), nic.lan_speed_mbps(), nic.is_lan_full_duplex()});
+                   control::mac_text(nic.mac()), nic.sync().lan_speed_mbps,
+                   nic.sync().is_lan_full_duplex});
   host_->visit_counters([&](std::string_view name, std::uint64_t value) {
     s.counters.emplace_back(std::string(name), value);
   });

@@ -81,7 +81,8 @@ bool Host::may_connect(base::Time now) const {
 
 QueueZero Host::queue_zero() const {
   if (link_ == nullptr || !nic_up()) return {};
-  return {true, nic_.queues_used(), link_->peer_eui64(), link_->peer_instance(), *choice_.in_use()};
+  return {true, nic_.sync().queues_used(), link_->peer_eui64(), link_->peer_instance(),
+          *choice_.in_use()};
 }
 
 // A connection that is up stays while queue 0 has none: what is on the way is still delivered.
@@ -120,7 +121,7 @@ void Host::renew_connection(const std::string& why) {
 
 // Each has a queue of the connection, as far as the peer grants queues.
 std::vector<std::uint8_t> Host::levels_to_use() const {
-  std::vector<std::uint8_t> levels = nic_.qos().levels();
+  std::vector<std::uint8_t> levels = nic_.sync().user.qos.value().levels();
   const bool has_queues = config_.pair.mode == messaging::Mode::kRdma;
   levels.resize(has_queues ? std::min<std::size_t>(levels.size(), queues_possible_ - 1) : 0);
   return levels;
@@ -131,7 +132,7 @@ void Host::use_service_levels() {
   if (connection_->levels() != levels_to_use()) {
     return renew_connection("its service levels are others");
   }
-  qos_queues_ = messaging::QosQueues(nic_.qos(), connection_->levels());
+  qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
 }
 
 void Host::attach_queue(base::Time now) {
@@ -261,7 +262,7 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
                  follower_.label() + "connected to the I/O unit " + pair.peer_name() + " at " +
                      link_->peer_name());
   tap_.set_frame_bytes_max(connection_->frame_bytes_max());
-  qos_queues_ = messaging::QosQueues(nic_.qos(), connection_->levels());
+  qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
   nic_.on_pair_up(pair, now_);
 }
 

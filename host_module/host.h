@@ -133,8 +133,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   bool nic_up() const { return connection_up() && nic_.configured(); }
   messaging::Connection* connection() { return connection_.get(); }
   NicConfig& nic() { return nic_; }
-  // nic().qos() may be another map: if it has other levels the host connects again, with a queue
-  // for each.
+  // nic().user().qos may be another map: if it has other levels the host connects again, with a
+  // queue for each.
   void use_service_levels();
   fabric::Link* link() { return link_; }  // to the unit in use; null before the first
   // The link to a unit; null: it was not added, or it is one of the others at another address.

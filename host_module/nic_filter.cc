@@ -32,7 +32,7 @@ UserFilter merged(const UserFilter& user, const NicSync& sync, bool has_listed) 
 
 // Returns whether the kernel's unicast addresses find room behind the user's.
 bool have_room(const NicSync& sync) {
-  return sync.listed.unicast.size() + sync.user_filter.unicast.size() <= UserFilter::kEntriesMax;
+  return sync.listed.unicast.size() + sync.user.filter.unicast.size() <= UserFilter::kEntriesMax;
 }
 
 // Without promiscuous mode all else works. It is requested again later: the rights may change.
@@ -75,14 +75,14 @@ bool NicSync::is_promiscuous_wanted(bool has_listed) const {
 
 FilterSetting NicSync::filter_to_send(base::Time now) const {
   const bool has_listed = requests_listed(now);
-  UserFilter user = user_filter;
-  if (is_unicast_refused) user.unicast.clear();
-  return {merged(user, *this, has_listed), is_promiscuous_wanted(has_listed) && now >= filter_at};
+  UserFilter lists = user.filter;
+  if (is_unicast_refused) lists.unicast.clear();
+  return {merged(lists, *this, has_listed), is_promiscuous_wanted(has_listed) && now >= filter_at};
 }
 
-FilterSetting NicSync::filter_permitted(const UserFilter& user) const {
+FilterSetting NicSync::filter_permitted(const UserFilter& lists) const {
   const bool has_listed = have_room(*this) && refused_listed != listed.unicast;
-  return {merged(user, *this, has_listed),
+  return {merged(lists, *this, has_listed),
           is_promiscuous_wanted(has_listed) && !is_promiscuous_refused};
 }
 

@@ -121,13 +121,14 @@ base::Status NicRun::plan_setting(Host& host) {
         return base::Error("a list has " + std::to_string(UserFilter::kEntriesMax) +
                            " addresses at most");
       }
-      steps_ = {{CfgCode::kSetFilter, filter_data(host.nic().filter_with(*filter))}};
+      steps_ = {{CfgCode::kSetFilter, filter_data(host.nic().sync().filter_permitted(*filter))}};
       return {};
     }
     case Kind::kSetChannels:
       if (queue_ > 0) return {};  // queue 0 has the others follow
-      if (request_.queues > host.nic().queues()) {
-        return base::Error("the I/O unit has " + std::to_string(host.nic().queues()) + " queues");
+      if (request_.queues > host.nic().sync().queues) {
+        return base::Error("the I/O unit has " + std::to_string(host.nic().sync().queues) +
+                           " queues");
       }
       steps_ = {{CfgCode::kSetQueues, queues_data(request_.queues)}};
       return {};
@@ -146,12 +147,12 @@ base::Status NicRun::plan_setting(Host& host) {
     }
     case Kind::kSetFeatures: {
       const std::uint32_t off =
-          (host.nic().offloads_off() | request_.features_off) & ~request_.features_on;
-      if (auto done = host.nic().limit_offloads(host.nic().offloads_off() | off); !done) {
+          (host.nic().user().offloads_off | request_.features_off) & ~request_.features_on;
+      if (auto done = host.nic().limit_offloads(host.nic().user().offloads_off | off); !done) {
         return done;
       }
       cfg::SetOffloadsRequest mask;
-      mask.set_mask(lan::offloads_in_force(host.nic().features() & ~off));
+      mask.set_mask(lan::offloads_in_force(host.nic().sync().features & ~off));
       steps_ = {{CfgCode::kSetOffloads, mask.SerializeAsString()}};
       return {};
     }
@@ -171,7 +172,7 @@ base::Status NicRun::plan_setting(Host& host) {
 
 // The settings of this queue with what the user changes. None: the list is full.
 std::optional<UserFilter> NicRun::filter_of(Host& host) const {
-  UserFilter filter = host.nic().user_filter();
+  UserFilter filter = host.nic().user().filter;
   if (request_.kind == Kind::kFilterAdd && !filter.add(request_.mac)) return std::nullopt;
   if (request_.kind == Kind::kFilterDel) filter.remove(request_.mac);
   if (request_.kind == Kind::kFilterGroups) filter.all_multicast = request_.all_multicast;
@@ -180,7 +181,7 @@ std::optional<UserFilter> NicRun::filter_of(Host& host) const {
 
 messaging::Coalescing NicRun::coalescing_of(Host& host) const {
   const auto& change = request_.coalescing;
-  messaging::Coalescing out = host.nic().coalescing();
+  messaging::Coalescing out = host.nic().user().coalescing.value();
   out.microseconds = change.microseconds.value_or(out.microseconds);
   out.frames = change.frames.value_or(out.frames);
   out.bytes = change.bytes.value_or(out.bytes);
@@ -190,7 +191,7 @@ messaging::Coalescing NicRun::coalescing_of(Host& host) const {
 
 messaging::QosMap NicRun::qos_of(Host& host) const {
   if (request_.kind == Kind::kClearQos) return {};
-  messaging::QosMap map = host.nic().qos();
+  messaging::QosMap map = host.nic().user().qos.value();
   for (const auto& change : request_.qos) {
     std::uint8_t& level =
         change.is_code_point ? map.code_points.at(change.number) : map.priorities.at(change.number);
@@ -215,7 +216,7 @@ void NicRun::on_reply(Host& host, const Step& step, const CfgReply& got) {
   base::log_debug("a command asks for " + std::string(name(step.code)) + ": " +
                   std::string(got.replied ? name(got.status) : "no reply"));
   if (!is_done && step.code == CfgCode::kSetOffloads) {  // the interface had been limited before
-    static_cast<void>(host.nic().limit_offloads(host.nic().offloads_off()));
+    static_cast<void>(host.nic().limit_offloads(host.nic().user().offloads_off));
   }
   if (!got.replied) return fail("no reply from the I/O unit");
   if (!is_done) return refuse(step, got.status);
@@ -229,16 +230,16 @@ void NicRun::keep(Host& host, bool is_done) {
   switch (request_.kind) {
     case Kind::kSetFeatures: {
       const std::uint32_t off =
-          (host.nic().offloads_off() | request_.features_off) & ~request_.features_on;
+          (host.nic().user().offloads_off | request_.features_off) & ~request_.features_on;
       static_cast<void>(host.nic().set_offloads_off(off, is_done));
       return;
     }
     case Kind::kVlanAdd:
-      return host.nic().on_vlan(request_.vlan, true, is_done);
+      return host.nic().user().vlans.set(request_.vlan, true, is_done);
     case Kind::kVlanDel:
-      return host.nic().on_vlan(request_.vlan, false, is_done);
+      return host.nic().user().vlans.set(request_.vlan, false, is_done);
     case Kind::kPvid:
-      return host.nic().on_pvid(request_.vlan, is_done);
+      return host.nic().user().vlans.pvid().set(request_.vlan, is_done);
     case Kind::kReset:
       if (is_done) host.nic().on_reset();
       return;
@@ -248,13 +249,13 @@ void NicRun::keep(Host& host, bool is_done) {
       if (const auto filter = filter_of(host)) host.nic().on_filter(*filter, is_done);
       return;
     case Kind::kSetChannels:
-      if (queue_ == 0) host.nic().on_queues(request_.queues, is_done);
+      if (queue_ == 0) host.nic().user().queues.set(request_.queues, is_done);
       return;
     case Kind::kSetCoalescing:
-      return host.nic().on_coalescing(coalescing_of(host), is_done);
+      return host.nic().user().coalescing.set(coalescing_of(host), is_done);
     case Kind::kSetQos:
     case Kind::kClearQos:
-      host.nic().on_qos(qos_of(host), is_done);
+      host.nic().user().qos.set(qos_of(host), is_done);
       return host.use_service_levels();
     default:
       return;

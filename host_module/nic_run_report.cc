@@ -101,7 +101,7 @@ bool NicRun::report(const Step& step, const std::string& data) {
 
 // Reports the interface and what the I/O unit granted, for which no request is needed.
 void NicRun::report_known(Host& host) {
-  const NicConfig& nic = host.nic();
+  const NicSync& nic = host.nic().sync();
   switch (request_.kind) {
     case Kind::kLink:
       report_.heading = "Settings for " + program_.interface;
@@ -112,11 +112,11 @@ void NicRun::report_known(Host& host) {
       return;
     case Kind::kAddress:
       report_.indent.clear();
-      report_.rows = {{"Permanent address", control::mac_text(nic.lan_mac())}};
+      report_.rows = {{"Permanent address", control::mac_text(nic.lan_mac)}};
       return;
     case Kind::kChannels:
       report_.heading = "Channel parameters for " + program_.interface;
-      report_.channels = {nic.queues(), 0};
+      report_.channels = {nic.queues, 0};
       return;
     case Kind::kRings:
       report_.heading = "Ring parameters for " + program_.interface;
@@ -124,9 +124,9 @@ void NicRun::report_known(Host& host) {
       return;
     case Kind::kFeatures: {
       report_.heading = "Features for " + program_.interface;
-      const std::uint32_t in_force = lan::offloads_in_force(nic.features() & ~nic.offloads_off());
+      const std::uint32_t in_force = nic.offloads_wanted();
       for (const control::Feature& feature : control::nic_features()) {
-        const bool is_granted = (nic.features() & feature.bit) != 0;
+        const bool is_granted = (nic.features & feature.bit) != 0;
         report_.rows.emplace_back(std::string(feature.name),
                                   std::string((in_force & feature.bit) != 0 ? "on"
                                               : is_granted                  ? "off"
@@ -138,31 +138,34 @@ void NicRun::report_known(Host& host) {
       report_.heading = "NIC statistics";
       report_.indent = "     ";
       return;
-    case Kind::kVlans:
+    case Kind::kVlans: {
+      const std::uint16_t pvid = nic.user.vlans.pvid().value();
       report_.heading = "VLANs of " + program_.interface;
-      report_.rows = {{"Listed", list_of(nic.vlans())},
-                      {"Access VLAN", nic.pvid() == 0 ? "none" : std::to_string(nic.pvid())}};
-      if (const auto refused = nic.vlans_refused(); !refused.empty()) {
+      report_.rows = {{"Listed", list_of(nic.user.vlans.list())},
+                      {"Access VLAN", pvid == 0 ? "none" : std::to_string(pvid)}};
+      if (const auto refused = nic.user.vlans.refused(); !refused.empty()) {
         report_.rows.emplace_back("Refused", list_of(refused));
       }
       return;
+    }
     case Kind::kFilter:
       report_.heading = "Filter of " + program_.interface;
-      report_.rows = {{nic.is_unicast_refused() ? "Unicast, refused" : "Unicast",
-                       list_of(nic.user_filter().unicast)},
-                      {"Multicast", list_of(nic.user_filter().multicast)},
-                      {"Other groups", std::string(nic.user_filter().all_multicast ? "yes" : "no")},
-                      {"Unicast of the interface", list_of(nic.listed().unicast)},
-                      {"Multicast of the interface", list_of(nic.listed().multicast)}};
+      report_.rows = {{nic.is_unicast_refused ? "Unicast, refused" : "Unicast",
+                       list_of(nic.user.filter.unicast)},
+                      {"Multicast", list_of(nic.user.filter.multicast)},
+                      {"Other groups", std::string(nic.user.filter.all_multicast ? "yes" : "no")},
+                      {"Unicast of the interface", list_of(nic.listed.unicast)},
+                      {"Multicast of the interface", list_of(nic.listed.multicast)}};
       return;
     case Kind::kCoalescing:
-      return report_coalescing(nic.coalescing());
+      return report_coalescing(nic.user.coalescing.value());
     case Kind::kQos: {
       report_.heading = "Service levels of " + program_.interface;
+      const messaging::QosMap wanted = nic.user.qos.value();
       const messaging::QosMap map =
-          messaging::QosQueues::in_force(nic.qos(), host.connection()->levels());
-      add_levels("pcp ", map.priorities, nic.qos().priorities);
-      add_levels("dscp ", map.code_points, nic.qos().code_points);
+          messaging::QosQueues::in_force(wanted, host.connection()->levels());
+      add_levels("pcp ", map.priorities, wanted.priorities);
+      add_levels("dscp ", map.code_points, wanted.code_points);
       return;
     }
     default:

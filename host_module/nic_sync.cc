@@ -70,10 +70,10 @@ SyncEffect on_compare(NicSync& s, const CfgReply& reply) {
       got.digest() == s.wanted_state().digest()) {
     s.acknowledged = {s.wanted.mac, s.wanted.mtu, s.filter_at_best(), s.acknowledged.offloads,
                       std::nullopt};
-    s.vlans.acknowledge_all();
-    s.queues_wanted.acknowledge();
-    s.coalescing.acknowledge();
-    s.qos.acknowledge();
+    s.user.vlans.acknowledge_all();
+    s.user.queues.acknowledge();
+    s.user.coalescing.acknowledge();
+    s.user.qos.acknowledge();
   }
   return {};
 }
@@ -100,11 +100,11 @@ SyncEffect on_mac(NicSync& s, const CfgReply& reply) {
   s.mac_at = s.sent_at + kRetryAfter;
   cfg::SetMacReply got;
   const bool has_reason = got.ParseFromString(reply.data);
-  s.mac_refusal = "the I/O unit refused the interface's MAC address: " +
-                  refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED);
+  s.refused_mac_text = "the I/O unit refused the interface's MAC address: " +
+                       refusal_text(has_reason ? got.refusal() : cfg::UNSPECIFIED);
   if (s.refused_mac == s.sent.mac) return {};
   s.refused_mac = s.sent.mac;
-  return {.warning = s.mac_refusal};
+  return {.warning = s.refused_mac_text};
 }
 
 bool is_mtu_due(const NicSync& s, base::Time) {
@@ -154,7 +154,7 @@ std::string encode_vlan(std::uint16_t id) {
 }
 
 bool is_vlan_add_due(const NicSync& s, base::Time) {
-  return s.may_set() && s.vlans.to_add().has_value();
+  return s.may_set() && s.user.vlans.to_add().has_value();
 }
 std::string encode_vlan_add(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 
@@ -174,56 +174,57 @@ SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std:
 
 SyncEffect on_vlan_add(NicSync& s, const CfgReply& reply) {
   if (reply.status != CfgStatus::kOk) {
-    return refusal(s.vlans.on_refused(s.sent_vlan), "VLAN " + std::to_string(s.sent_vlan), reply);
+    return refusal(s.user.vlans.on_refused(s.sent_vlan), "VLAN " + std::to_string(s.sent_vlan),
+                   reply);
   }
-  s.vlans.on_added(s.sent_vlan);
+  s.user.vlans.on_added(s.sent_vlan);
   return {};
 }
 
 bool is_vlan_del_due(const NicSync& s, base::Time) {
-  return s.may_set() && s.vlans.to_remove().has_value();
+  return s.may_set() && s.user.vlans.to_remove().has_value();
 }
 std::string encode_vlan_del(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
-  s.vlans.on_removed(s.sent_vlan);
+  s.user.vlans.on_removed(s.sent_vlan);
   return {};
 }
 
-bool is_pvid_due(const NicSync& s, base::Time) { return s.may_set() && s.vlans.pvid().is_due(); }
-std::string encode_pvid(const NicSync& s) { return encode_vlan(s.vlans.pvid().requested()); }
+bool is_pvid_due(const NicSync& s, base::Time) {
+  return s.may_set() && s.user.vlans.pvid().is_due();
+}
+std::string encode_pvid(const NicSync& s) { return encode_vlan(s.user.vlans.pvid().requested()); }
 SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
-  return settle(s.vlans.pvid(), reply,
-                "the access VLAN " + std::to_string(s.vlans.pvid().requested()));
+  return settle(s.user.vlans.pvid(), reply,
+                "the access VLAN " + std::to_string(s.user.vlans.pvid().requested()));
 }
 
-bool are_queues_due(const NicSync& s, base::Time) {
-  return s.may_set() && s.queues_wanted.is_due();
-}
-std::string encode_queues(const NicSync& s) { return queues_data(s.queues_wanted.requested()); }
+bool are_queues_due(const NicSync& s, base::Time) { return s.may_set() && s.user.queues.is_due(); }
+std::string encode_queues(const NicSync& s) { return queues_data(s.user.queues.requested()); }
 // The digest has the number that the unit granted.
 SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
   cfg::SetQueuesReply got;
-  SyncEffect effect = settle(s.queues_wanted, reply, "the number of queues");
+  SyncEffect effect = settle(s.user.queues, reply, "the number of queues");
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) && got.queues() > 0) {
-    s.queues_wanted.acknowledge_as(got.queues());
+    s.user.queues.acknowledge_as(got.queues());
   }
   return effect;
 }
 
 bool is_coalescing_due(const NicSync& s, base::Time) {
-  return s.may_set() && s.coalescing.is_due();
+  return s.may_set() && s.user.coalescing.is_due();
 }
 std::string encode_coalescing(const NicSync& s) {
-  return coalescing_data(s.coalescing.requested());
+  return coalescing_data(s.user.coalescing.requested());
 }
 SyncEffect on_coalescing(NicSync& s, const CfgReply& reply) {
-  return settle(s.coalescing, reply, "coalescing");
+  return settle(s.user.coalescing, reply, "coalescing");
 }
 
-bool is_qos_due(const NicSync& s, base::Time) { return s.may_set() && s.qos.is_due(); }
-std::string encode_qos(const NicSync& s) { return qos_data(s.qos.requested()); }
+bool is_qos_due(const NicSync& s, base::Time) { return s.may_set() && s.user.qos.is_due(); }
+std::string encode_qos(const NicSync& s) { return qos_data(s.user.qos.requested()); }
 SyncEffect on_qos(NicSync& s, const CfgReply& reply) {
-  return settle(s.qos, reply, "the service levels");
+  return settle(s.user.qos, reply, "the service levels");
 }
 
 bool is_start_due(const NicSync& s, base::Time) {
@@ -276,18 +277,35 @@ messaging::NicState NicSync::wanted_state() const {
   state.multicast = filter.lists.multicast;
   state.mtu = wanted.mtu;
   state.offloads = features;
-  state.vlans = vlans.list();
-  state.pvid = vlans.pvid().value();
-  state.queues = queues_wanted.value();
-  state.coalescing = coalescing.value();
-  state.qos = qos.value();
+  state.vlans = user.vlans.list();
+  state.pvid = user.vlans.pvid().value();
+  state.queues = user.queues.value();
+  state.coalescing = user.coalescing.value();
+  state.qos = user.qos.value();
   return state;
+}
+
+messaging::NicState NicSync::settings() const {
+  messaging::NicState state = wanted_state();
+  state.offloads = offloads_wanted();
+  return state;
+}
+
+void NicSync::take_interface(const lan::PortState& now) {
+  const bool has_lists = lists_at != base::kNever;
+  if (has_lists && wanted != now) lists_at = {};  // promiscuous mode may be due to them
+  wanted = now;
+  if (refused_mac && wanted.mac != *refused_mac) {
+    refused_mac.reset();
+    mac_at = base::kNever;
+  }
+  if (!has_lists) end_refusals();
 }
 
 std::optional<std::string> NicSync::refusal_of(CfgCode code, const lan::PortState& asked) const {
   switch (code) {
     case CfgCode::kSetMac:
-      if (refused_mac == asked.mac) return mac_refusal;
+      if (refused_mac == asked.mac) return refused_mac_text;
       return std::nullopt;
     case CfgCode::kSetMtu:
       if (lan_mtu != 0 && lan_mtu < asked.mtu) {

@@ -4,6 +4,7 @@
 // owner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,9 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "host_module/user_filter.h"
-#include "host_module/user_setting.h"
-#include "host_module/vlan_sync.h"
+#include "host_module/user_settings.h"
 #include "lan_bridge/address_lists.h"
 #include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame/offload.h"
@@ -48,15 +47,10 @@ struct NicSync {
   bool is_held_down = false;   // `splitnic set link down`
   SyncPhase phase = SyncPhase::kDisconnected;
   Acknowledged acknowledged{};
-  std::uint32_t features = 0;      // that the I/O unit granted
-  std::uint32_t offloads_off = 0;  // by the user: `splitnic ethtool -K`
-  VlanSync vlans{};                // by the user: `splitnic vlan`
-  // By the user: `splitnic ethtool -L` (at queue 0; 0: all) and -C, and `splitnic qos`.
-  UserSetting<std::uint32_t> queues_wanted{};
-  UserSetting<messaging::Coalescing> coalescing{};
-  UserSetting<messaging::QosMap> qos{};
-  UserFilter user_filter{};    // by the user: `splitnic filter`
-  lan::AddressLists listed{};  // what the kernel lists for the interface
+  std::uint32_t features = 0;  // that the I/O unit granted
+  UserSettings user{};
+  lan::AddressLists listed{};          // what the kernel lists for the interface
+  base::Time lists_at = base::kNever;  // when it is read again; kNever: the interface has no lists
   bool lan_link = false;
   std::uint32_t lan_speed_mbps = 0;  // 0: not known
   bool is_lan_full_duplex = true;
@@ -64,10 +58,10 @@ struct NicSync {
   std::uint32_t lan_mtu = 0;  // 0: not known yet
   std::uint32_t queues = 1;   // of the I/O unit
   std::optional<lan::MacAddress> refused_mac{};
-  std::string mac_refusal{};              // why, in words
+  std::string refused_mac_text{};         // why, in words
   bool is_mtu_refused = false;            // the last that was requested
   bool is_promiscuous_refused = false;    // reported once, whatever connections follow
-  bool is_unicast_refused = false;        // that of user_filter, on this connection
+  bool is_unicast_refused = false;        // that of user.filter, on this connection
   bool is_unicast_refusal_known = false;  // since the user has set it, or the unit has taken it
   // Unicast addresses of `listed` that were refused. They are reported once, too.
   std::optional<std::vector<lan::MacAddress>> refused_listed{};
@@ -82,9 +76,19 @@ struct NicSync {
   lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
   base::Time sent_at{};
 
+  bool is_configured() const { return phase == SyncPhase::kConfigured; }
   bool may_set() const { return phase == SyncPhase::kSync || phase == SyncPhase::kConfigured; }
   bool is_started_wanted() const { return wanted.admin_up && !is_held_down; }
-  std::uint32_t offloads_wanted() const { return lan::offloads_in_force(features & ~offloads_off); }
+  std::uint32_t offloads_wanted() const {
+    return lan::offloads_in_force(features & ~user.offloads_off);
+  }
+  // Of the queues of the I/O unit, how many the host uses; the user may have limited them.
+  std::uint32_t queues_used() const {
+    const std::uint32_t limit = user.queues.value();
+    return limit == 0 ? queues : std::min(limit, queues);
+  }
+  // The interface is like this now.
+  void take_interface(const lan::PortState& now);
   // The step that is due is sent now.
   void on_send(base::Time now) {
     sent = wanted;
@@ -92,7 +96,7 @@ struct NicSync {
     sent_at = now;
     sent_filter = filter_to_send(now);
     sent_listed = requests_listed(now) ? listed.unicast : std::vector<lan::MacAddress>();
-    sent_vlan = vlans.to_add().value_or(vlans.to_remove().value_or(0));
+    sent_vlan = user.vlans.to_add().value_or(user.vlans.to_remove().value_or(0));
   }
   // The NIC was reset: everything is sent once more.
   void begin_settings() {
@@ -102,17 +106,14 @@ struct NicSync {
     begin_user_settings();
   }
   void begin_user_settings() {
-    vlans.begin();
-    queues_wanted.begin();
-    coalescing.begin();
-    qos.begin();
+    user.begin();
     is_unicast_refused = false;
   }
   // The filter, nic_filter.cc: all that is wanted; what is requested now, without what was refused
   // lately; and, with these lists of the user, what the I/O unit is known to permit.
   FilterSetting filter_at_best() const { return filter_to_send(base::kNever); }
   FilterSetting filter_to_send(base::Time now) const;
-  FilterSetting filter_permitted(const UserFilter& user) const;
+  FilterSetting filter_permitted(const UserFilter& lists) const;
   bool requests_listed(base::Time now) const;
   bool is_promiscuous_wanted(bool has_listed) const;
   base::Time filter_deadline() const;
@@ -121,9 +122,15 @@ struct NicSync {
   void end_refusals();
   // Our settings that the I/O unit should have, once INIT_NIC has turned all offloads on.
   messaging::NicState wanted_state() const;
+  // Those that it has, once configured: some offloads may be off since.
+  messaging::NicState settings() const;
   // Why the I/O unit has not taken what the interface had in `asked`, by its last reply to SET_MAC,
   // SET_MTU or SET_FILTER; none: it has.
   std::optional<std::string> refusal_of(messaging::CfgCode code, const lan::PortState& asked) const;
+  // Of the MAC address that the interface has.
+  std::optional<std::string> mac_refusal() const {
+    return refusal_of(messaging::CfgCode::kSetMac, wanted);
+  }
   // Makes a refused value due now, and not only when its time has come.
   void request_again(messaging::CfgCode code);
   // The LAN has this MTU. Less than every IPv4 host accepts is ignored: a unit could take IPv6, or

@@ -15,14 +15,17 @@ namespace splitnic::host {
 
 class VlanSync {
  public:
-  // The I/O unit has added or removed the id on our request.
+  // The I/O unit has added or removed the id.
   void on_added(std::uint16_t id) { ids_[id].set(true, true); }
   void on_removed(std::uint16_t id) { ids_.erase(id); }
   // The I/O unit does not permit the id on this connection. Returns true if that is news.
   bool on_refused(std::uint16_t id) { return ids_[id].refuse(); }
-  // To be requested when there is a connection.
-  void add(std::uint16_t id) { ids_[id].set(true, false); }
-  void remove(std::uint16_t id) { ids_[id].set(false, false); }
+  // The user lists the id, or does not any more. `is_done`: the I/O unit has replied OK; otherwise
+  // it is requested when there is a connection.
+  void set(std::uint16_t id, bool is_listed, bool is_done) {
+    if (!is_listed && is_done) return on_removed(id);
+    ids_[id].set(is_listed, is_done);
+  }
   // The access VLAN, 0: none. A user who has set none has the one that the I/O unit gives.
   UserSetting<std::uint16_t>& pvid() { return pvid_; }
   const UserSetting<std::uint16_t>& pvid() const { return pvid_; }

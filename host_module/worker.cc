@@ -193,9 +193,9 @@ std::string HostWorker::status() const {
   const std::size_t unit = host_->unit_in_use().value_or(0);
   const std::string name = options_.units[unit].text();
   const std::string& nic = options_.is_tap() ? options_.tap.interface : options_.tap.text;
-  const std::string end = !host_->nic().is_admin_up()  ? nic + " is set down"
-                          : host_->nic().has_carrier() ? nic + " up"
-                                                       : nic + " has no carrier";
+  const std::string end = !host_->nic().sync().wanted.admin_up ? nic + " is set down"
+                          : host_->nic().has_carrier()         ? nic + " up"
+                                                               : nic + " has no carrier";
   if (host_->nic_up()) return "connected to " + name + ", " + end;
   const std::string error = host_->link() == nullptr ? "" : host_->last_error(unit);
   return "connecting to " + name + (error.empty() ? "" : ": " + error) + ", " + end;
@@ -208,8 +208,8 @@ std::optional<lan::MacAddress> HostWorker::mac_of(const MacChoice& choice) const
     case MacChoice::Kind::kGiven:
       return choice.given;
     case MacChoice::Kind::kNic:
-      if (host_->nic().lan_mac() == lan::MacAddress{}) return std::nullopt;
-      return host_->nic().lan_mac();
+      if (host_->nic().sync().lan_mac == lan::MacAddress{}) return std::nullopt;
+      return host_->nic().sync().lan_mac;
     case MacChoice::Kind::kStable:
       if (options_.adopts_tap) return std::nullopt;
       return stable_mac_;
@@ -249,7 +249,7 @@ void HostWorker::change(const HostOptions& read, const control::OptionChanges& c
   if (changes.has("mtu")) host_->nic().set_wanted_mtu(read.common.mtu, now);
 }
 
-void HostWorker::when_settled(const control::OptionChanges& changes, NicConfig::Settled done) {
+void HostWorker::when_settled(const control::OptionChanges& changes, Settling::Done done) {
   using messaging::CfgCode;
   struct Open {
     std::size_t requests = 1;

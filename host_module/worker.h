@@ -50,7 +50,7 @@ class HostWorker final : public control::Worker {
   void change(const HostOptions& read, const control::OptionChanges& changes);
   // Calls `done` with what the I/O unit does not take of what change_interface() changed, once it
   // has replied.
-  void when_settled(const control::OptionChanges& changes, NicConfig::Settled done);
+  void when_settled(const control::OptionChanges& changes, Settling::Done done);
 
   control::Admin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }

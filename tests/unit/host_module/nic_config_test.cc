@@ -39,21 +39,21 @@ TEST_F(NicConfigTest, S001_25_an_interface_that_is_down_is_stopped_there) {
 
 TEST_F(NicConfigTest, S001_25_the_interface_has_the_lans_mtu_both_ways) {
   configure();
-  run_pumped(NicConfig::kFollowInterval);  // its carrier came on just now
+  run_pumped(InterfaceFollower::kFollowInterval);  // its carrier came on just now
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   lan_has_mtu(9000);
   EXPECT_EQ(mtu(), 9000U);
 }
 
 TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
   configure();
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   user_sets_mtu(1400);
   lan_has_mtu(1300);
   EXPECT_EQ(mtu(), 1300U);
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   lan_has_mtu(9000);
   EXPECT_EQ(mtu(), 1400U);
 }
@@ -61,24 +61,24 @@ TEST_F(NicConfigTest, S001_25_what_the_user_set_is_the_most) {
 // The configuration file was read again.
 TEST_F(NicConfigTest, B_04_an_mtu_that_is_no_longer_given_leaves_the_lans) {
   configure();
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   user_sets_mtu(1400);
   nic_.set_wanted_mtu(1400, harness_.clock.now());
   lan_has_mtu(9000);
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   EXPECT_EQ(mtu(), 1400U);
   nic_.set_wanted_mtu(std::nullopt, harness_.clock.now());
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   EXPECT_EQ(mtu(), 9000U);
 }
 
 // It had it before, from the LAN.
 TEST_F(NicConfigTest, B_04_an_mtu_that_is_given_now_stays_when_the_lan_has_more) {
   configure();
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   nic_.set_wanted_mtu(1500, harness_.clock.now());
   lan_has_mtu(9000);
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   EXPECT_EQ(mtu(), 1500U);
 }
 
@@ -87,10 +87,10 @@ TEST_F(NicConfigTest, S001_25_an_mtu_that_was_only_the_lans_is_not_taken_for_the
   lan_mtu_ = tap_.mutable_state().mtu = 9000;
   NicConfig& again = make_nic({"host"});
   configure(again);
-  harness_.run_for(NicConfig::kFollowInterval);
+  harness_.run_for(InterfaceFollower::kFollowInterval);
   lan_has_mtu(again, 1400);
   EXPECT_EQ(mtu(), 1400U);
-  harness_.run_for(NicConfig::kFollowInterval);
+  harness_.run_for(InterfaceFollower::kFollowInterval);
   lan_has_mtu(again, 9216);
   EXPECT_EQ(mtu(), 9216U);
 }
@@ -100,7 +100,7 @@ TEST_F(NicConfigTest, S001_25_an_mtu_below_the_lans_on_an_interface_that_was_the
   tap_.mutable_state().mtu = 1400;
   NicConfig& again = make_nic({"host"});
   configure(again);
-  harness_.run_for(NicConfig::kFollowInterval);
+  harness_.run_for(InterfaceFollower::kFollowInterval);
   lan_has_mtu(again, 9216);
   EXPECT_EQ(mtu(), 1400U);
 }
@@ -254,8 +254,8 @@ TEST_F(NicConfigTest, S001_25_the_lists_of_the_kernel_are_followed) {
   nic.on_tap_state(harness_.clock.now());
   run_nic(10ms);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 1) << "it is read at once";
-  EXPECT_EQ(nic.filter_with({}).lists.unicast, kernel.unicast);
-  EXPECT_FALSE(nic.filter_with({}).promiscuous);
+  EXPECT_EQ(nic.sync().filter_permitted({}).lists.unicast, kernel.unicast);
+  EXPECT_FALSE(nic.sync().filter_permitted({}).promiscuous);
   kernel.unicast.push_back({0x02, 0, 0, 0, 0, 0x02});  // no event
   run_nic(NicConfig::kListsInterval + 50ms);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 2);
@@ -276,7 +276,7 @@ TEST_F(NicConfigTest, S001_25_lists_that_cannot_be_read_stay_as_they_were) {
   kernel.reset();
   run_pumped(nic, 1s);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 1) << "no address is withdrawn";
-  EXPECT_EQ(nic.listed().unicast, std::vector<lan::MacAddress>{kMac});
+  EXPECT_EQ(nic.sync().listed.unicast, std::vector<lan::MacAddress>{kMac});
   kernel.emplace().promiscuity = 0;
   run_pumped(nic, 1s);
   EXPECT_EQ(asked(CfgCode::kSetFilter), 2) << "the list ended";

@@ -79,7 +79,7 @@ TEST_F(NicFilterTest, S001_25_a_listed_address_replaces_the_promiscuous_mode_of_
 }
 
 TEST_F(NicFilterTest, S001_25_the_user_and_the_kernel_have_one_list) {
-  sync.user_filter.add(kRouter);
+  sync.user.filter.add(kRouter);
   kernel_lists({kMacvlan, kRouter});
   const auto sent = send();
   ASSERT_TRUE(sent);
@@ -91,7 +91,7 @@ TEST_F(NicFilterTest, S001_25_the_user_and_the_kernel_have_one_list) {
 TEST_F(NicFilterTest, S001_25_groups_of_the_kernel_count_when_the_user_has_them_listed) {
   sync.listed.multicast = {kGroup};
   EXPECT_FALSE(send()) << "all groups pass";
-  sync.user_filter.all_multicast = false;
+  sync.user.filter.all_multicast = false;
   auto sent = send();
   ASSERT_TRUE(sent);
   EXPECT_FALSE(sent->lists.all_multicast);
@@ -104,7 +104,7 @@ TEST_F(NicFilterTest, S001_25_groups_of_the_kernel_count_when_the_user_has_them_
 }
 
 TEST_F(NicFilterTest, S001_25_more_groups_than_a_list_has_room_for_pass_all) {
-  sync.user_filter.all_multicast = false;
+  sync.user.filter.all_multicast = false;
   for (std::size_t i = 0; i <= UserFilter::kEntriesMax; ++i) {
     sync.listed.multicast.push_back(
         {0x01, 0, 0x5e, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)});

@@ -22,8 +22,8 @@ TEST_F(NicFollowTest, M_20_the_interface_follows_ten_times_per_second_and_to_the
   EXPECT_GE(tap_.mtu_calls - mtus, 9U);
   lan_has_mtu(1443);
   lan_has_mtu(1444);
-  EXPECT_LE(nic_.deadline(), harness_.clock.now() + NicConfig::kFollowInterval);
-  run_pumped(NicConfig::kFollowInterval);
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + InterfaceFollower::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   EXPECT_EQ(mtu(), 1444U);
   EXPECT_EQ(nic_.deadline(), base::kNever);
 }
@@ -52,7 +52,7 @@ TEST_F(NicFollowTest, M_20_the_carrier_follows_ten_times_per_second) {
     run_pumped(1ms);
   }
   EXPECT_LE(tap_.carrier_calls - carriers, 12U);
-  run_pumped(NicConfig::kFollowInterval);
+  run_pumped(InterfaceFollower::kFollowInterval);
   EXPECT_FALSE(tap_.carrier);
 }
 
@@ -78,10 +78,10 @@ TEST_F(NicFollowTest, B_09_a_link_that_is_set_down_has_no_carrier) {
   run_pumped(1s);
   EXPECT_FALSE(nic_.has_carrier());
   nic_.set_started(true, harness_.clock.now());
-  run_pumped(2 * NicConfig::kFollowInterval);
+  run_pumped(2 * InterfaceFollower::kFollowInterval);
   EXPECT_TRUE(tap_.carrier);
   lan_has_mtu(1400);
-  run_pumped(2 * NicConfig::kFollowInterval);
+  run_pumped(2 * InterfaceFollower::kFollowInterval);
   user_sets_mac({0x02, 0, 0, 0, 0, 0x77});
   std::vector<base::EventKind> kinds;
   for (const auto& event : base::events().since(first, 100).events) {
@@ -104,14 +104,14 @@ TEST_F(NicFollowTest, M_20_a_link_that_flaps_moves_the_carrier_ten_times_per_sec
   }
   EXPECT_LE(tap_.carrier_calls - carriers, 12U);
   EXPECT_GE(tap_.carrier_calls - carriers, 8U);
-  run_pumped(2 * NicConfig::kFollowInterval);
+  run_pumped(2 * InterfaceFollower::kFollowInterval);
   EXPECT_TRUE(tap_.carrier);
   run_pumped(1s);
   nic_.on_link_lost(harness_.clock.now());
   EXPECT_FALSE(tap_.carrier) << "a loss shows at once";
   EXPECT_EQ(nic_.deadline(), base::kNever);
   nic_.on_link_back();
-  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 2 * NicConfig::kFollowInterval);
+  EXPECT_LE(nic_.deadline(), harness_.clock.now() + 2 * InterfaceFollower::kFollowInterval);
 }
 
 TEST_F(NicFollowTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier_as_seldom) {
@@ -124,7 +124,7 @@ TEST_F(NicFollowTest, M_20_a_connection_that_ends_all_the_time_moves_the_carrier
     configure();
     run_pumped(10ms);
   }
-  const auto intervals = (harness_.clock.now() - begin) / NicConfig::kFollowInterval;
+  const auto intervals = (harness_.clock.now() - begin) / InterfaceFollower::kFollowInterval;
   EXPECT_LE(tap_.carrier_calls - carriers, static_cast<std::uint64_t>(intervals) + 3);
   run_pumped(1s);
   EXPECT_TRUE(tap_.carrier);
@@ -151,8 +151,8 @@ TEST_F(NicFollowTest, the_carrier_stays_while_a_unit_restarts) {
   const std::uint64_t carriers = tap_.carrier_calls;
   nic_.on_unit_stopped(harness_.clock.now());
   nic_.on_link_lost(harness_.clock.now());
-  EXPECT_EQ(nic_.deadline(), harness_.clock.now() + NicConfig::kReturnWait);
-  run_pumped(NicConfig::kReturnWait - 100ms);
+  EXPECT_EQ(nic_.deadline(), harness_.clock.now() + InterfaceFollower::kReturnWait);
+  run_pumped(InterfaceFollower::kReturnWait - 100ms);
   nic_.on_link_back();
   configure();
   run_pumped(1s);
@@ -165,7 +165,7 @@ TEST_F(NicFollowTest, the_carrier_goes_when_a_unit_that_stopped_does_not_return)
   run_pumped(1s);
   nic_.on_unit_stopped(harness_.clock.now());
   nic_.on_link_lost(harness_.clock.now());
-  run_pumped(NicConfig::kReturnWait - 1ms);
+  run_pumped(InterfaceFollower::kReturnWait - 1ms);
   EXPECT_TRUE(tap_.carrier);
   run_pumped(1ms);
   EXPECT_FALSE(tap_.carrier);
@@ -178,14 +178,14 @@ TEST_F(NicFollowTest, B_13_the_carrier_of_an_interface_that_outlives_the_program
   tap_.carrier = true;
   NicConfig& next = make_nic({.node_name = "host", .keeps_carrier = true});
   next.pump(harness_.clock.now());
-  EXPECT_EQ(next.deadline(), harness_.clock.now() + NicConfig::kReturnWait);
-  run_pumped(next, NicConfig::kReturnWait - 100ms);
+  EXPECT_EQ(next.deadline(), harness_.clock.now() + InterfaceFollower::kReturnWait);
+  run_pumped(next, InterfaceFollower::kReturnWait - 100ms);
   configure(next);
   run_pumped(next, 1s);
   next.begin_stop();
   next.on_pair_down(harness_.clock.now());
   next.on_link_lost(harness_.clock.now());
-  run_pumped(next, 2 * NicConfig::kReturnWait);
+  run_pumped(next, 2 * InterfaceFollower::kReturnWait);
   EXPECT_TRUE(tap_.carrier);
   EXPECT_EQ(tap_.carrier_calls, 0U);
 }
@@ -194,7 +194,7 @@ TEST_F(NicFollowTest, B_13_the_carrier_that_an_interface_was_left_with_goes_with
   tap_.mutable_state().link_up = true;
   tap_.carrier = true;
   NicConfig& next = make_nic({.node_name = "host", .keeps_carrier = true});
-  run_pumped(next, NicConfig::kReturnWait - 1ms);
+  run_pumped(next, InterfaceFollower::kReturnWait - 1ms);
   EXPECT_TRUE(tap_.carrier);
   run_pumped(next, 2ms);
   EXPECT_FALSE(tap_.carrier);
@@ -205,7 +205,7 @@ TEST_F(NicFollowTest, a_unit_that_stops_all_the_time_does_not_keep_the_carrier) 
   configure();
   run_pumped(1s);
   refuses_init_ = true;
-  for (base::Duration span{}; span < 2 * NicConfig::kReturnWait; span += 100ms) {
+  for (base::Duration span{}; span < 2 * InterfaceFollower::kReturnWait; span += 100ms) {
     nic_.on_unit_stopped(harness_.clock.now());
     if (!harness_.connect()) FAIL() << "no connection";
     nic_.on_pair_up(*harness_.host().pair, harness_.clock.now());

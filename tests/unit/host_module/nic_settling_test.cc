@@ -33,17 +33,17 @@ class NicSettlingTest : public NicConfigFixture {
 
 TEST_F(NicSettlingTest, S001_08_a_refused_address_is_known_to_who_has_set_it) {
   configure();
-  EXPECT_FALSE(nic_.mac_refusal());
+  EXPECT_FALSE(nic_.sync().mac_refusal());
   refuses_mac_ = true;
   user_sets_mac(kOther);
   expect_settled(CfgCode::kSetMac, "the I/O unit refused the interface's MAC address: another");
-  EXPECT_THAT(nic_.mac_refusal().value_or(""), HasSubstr("refused"));
+  EXPECT_THAT(nic_.sync().mac_refusal().value_or(""), HasSubstr("refused"));
   const int before = asked(CfgCode::kSetMac);
   expect_settled(CfgCode::kSetMac, "refused");
   EXPECT_EQ(asked(CfgCode::kSetMac), before + 1) << "it is requested at once";
   refuses_mac_ = false;
   expect_settled(CfgCode::kSetMac, "none");
-  EXPECT_FALSE(nic_.mac_refusal());
+  EXPECT_FALSE(nic_.sync().mac_refusal());
   expect_settled(CfgCode::kSetMac, "none", 0ms);
 }
 

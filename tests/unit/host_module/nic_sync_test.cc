@@ -186,10 +186,10 @@ TEST_F(NicSyncTest, S001_25_a_change_while_the_request_is_open_is_sent_after_it)
 // All VLANs that the user had added on another connection are requested, and those removed
 // meanwhile are not.
 TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
-  sync.vlans.on_added(10);
-  sync.vlans.on_added(20);
-  sync.vlans.remove(20);
-  sync.vlans.pvid().set(30, true);
+  sync.user.vlans.on_added(10);
+  sync.user.vlans.on_added(20);
+  sync.user.vlans.set(20, false, false);
+  sync.user.vlans.pvid().set(30, true);
   sync.begin();
   init_and_compare();
   std::vector<CfgCode> order;
@@ -204,29 +204,29 @@ TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {
   EXPECT_EQ(order, (std::vector<CfgCode>{CfgCode::kSetMac, CfgCode::kSetMtu, CfgCode::kSetFilter,
                                          CfgCode::kVlanAdd, CfgCode::kVlanDel, CfgCode::kSetPvid,
                                          CfgCode::kStart}));
-  EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
+  EXPECT_EQ(sync.user.vlans.list(), std::vector<std::uint16_t>{10});
 }
 
 TEST_F(NicSyncTest, S001_25_a_vlan_that_is_refused_is_not_set_on_this_connection) {
-  sync.vlans.add(10);
-  sync.vlans.pvid().set(30, false);
+  sync.user.vlans.set(10, true, false);
+  sync.user.vlans.pvid().set(30, false);
   acknowledge_all();
-  sync.vlans.add(11);
+  sync.user.vlans.set(11, true, false);
   ASSERT_EQ(send(), CfgCode::kVlanAdd);
   EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
-  sync.vlans.pvid().set(31, false);
+  sync.user.vlans.pvid().set(31, false);
   ASSERT_EQ(send(), CfgCode::kSetPvid);
   EXPECT_TRUE(reply(CfgStatus::kNotPermitted).warning.has_value());
   EXPECT_EQ(send(), std::nullopt);
-  EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>{10});
-  EXPECT_EQ(sync.vlans.pvid().value(), 0);
+  EXPECT_EQ(sync.user.vlans.list(), std::vector<std::uint16_t>{10});
+  EXPECT_EQ(sync.user.vlans.pvid().value(), 0);
 }
 
 TEST_F(NicSyncTest, S001_49_the_delivery_is_requested_only_if_the_user_has_set_it) {
   acknowledge_all();
   EXPECT_FALSE(send().has_value());
-  sync.coalescing.set({.microseconds = 50}, true);
-  sync.qos.set({}, false);
+  sync.user.coalescing.set({.microseconds = 50}, true);
+  sync.user.qos.set({}, false);
   EXPECT_EQ(send(), CfgCode::kSetQos);
   reply();
   EXPECT_FALSE(send().has_value());
@@ -244,7 +244,7 @@ TEST_F(NicSyncTest, S001_49_the_delivery_is_requested_only_if_the_user_has_set_i
 
 TEST_F(NicSyncTest, S001_49_a_setting_that_the_unit_refuses_is_not_set_on_this_connection) {
   acknowledge_all();
-  sync.coalescing.set({.microseconds = 50}, false);
+  sync.user.coalescing.set({.microseconds = 50}, false);
   ASSERT_EQ(send(), CfgCode::kSetCoalesce);
   EXPECT_TRUE(reply(CfgStatus::kUnknown).warning.has_value());
   EXPECT_FALSE(send().has_value());
@@ -253,7 +253,7 @@ TEST_F(NicSyncTest, S001_49_a_setting_that_the_unit_refuses_is_not_set_on_this_c
 
 TEST_F(NicSyncTest, S001_49_fewer_queues_may_be_granted) {
   acknowledge_all();
-  sync.queues_wanted.set(4, false);
+  sync.user.queues.set(4, false);
   ASSERT_EQ(send(), CfgCode::kSetQueues);
   messaging::cfg::SetQueuesReply granted;
   granted.set_queues(2);
@@ -265,11 +265,11 @@ TEST_F(NicSyncTest, S001_49_fewer_queues_may_be_granted) {
 // Two units in turn: the second refuses everything, and grants one queue of two.
 TEST_F(NicSyncTest, S001_25_what_a_unit_refuses_is_requested_of_the_next) {
   const lan::MacAddress other{0x02, 0, 0, 0, 0, 0x99};
-  sync.vlans.add(10);
-  sync.vlans.pvid().set(30, false);
-  sync.user_filter.add(other);
-  sync.coalescing.set({.microseconds = 50}, false);
-  sync.queues_wanted.set(2, false);
+  sync.user.vlans.set(10, true, false);
+  sync.user.vlans.pvid().set(30, false);
+  sync.user.filter.add(other);
+  sync.user.coalescing.set({.microseconds = 50}, false);
+  sync.user.queues.set(2, false);
   acknowledge_all();
   while (send()) reply();
   const std::string before = sync.wanted_state().digest();
@@ -288,8 +288,8 @@ TEST_F(NicSyncTest, S001_25_what_a_unit_refuses_is_requested_of_the_next) {
       if (reply(status, data).warning) ++warnings;
     }
     EXPECT_EQ(warnings, round == 0 ? 4 : 0) << "each is reported once";
-    EXPECT_EQ(sync.vlans.list(), std::vector<std::uint16_t>());
-    EXPECT_EQ(sync.vlans.refused(), std::vector<std::uint16_t>{10});
+    EXPECT_EQ(sync.user.vlans.list(), std::vector<std::uint16_t>());
+    EXPECT_EQ(sync.user.vlans.refused(), std::vector<std::uint16_t>{10});
     EXPECT_TRUE(sync.filter_at_best().lists.unicast.empty());
     EXPECT_EQ(sync.wanted_state().queues, 1U);
     EXPECT_NE(sync.wanted_state().digest(), before);
@@ -303,7 +303,7 @@ TEST_F(NicSyncTest, S001_25_what_a_unit_refuses_is_requested_of_the_next) {
 TEST_F(NicSyncTest, S001_25_vlans_are_part_of_the_digest) {
   acknowledge_all();
   const std::string before = sync.wanted_state().digest();
-  sync.vlans.on_added(10);
+  sync.user.vlans.on_added(10);
   const std::string listed = sync.wanted_state().digest();
   EXPECT_NE(listed, before);
   sync.begin();
@@ -317,7 +317,7 @@ TEST_F(NicSyncTest, S001_25_vlans_are_part_of_the_digest) {
 }
 
 TEST_F(NicSyncTest, S001_25_offloads_that_the_user_turned_off) {
-  sync.offloads_off = lan::kOffloadChecksum;
+  sync.user.offloads_off = lan::kOffloadChecksum;
   init_and_compare();
   std::vector<CfgCode> order;
   for (auto code = send(); code; code = send()) {
@@ -329,7 +329,7 @@ TEST_F(NicSyncTest, S001_25_offloads_that_the_user_turned_off) {
 }
 
 TEST_F(NicSyncTest, S001_25_after_a_reset_everything_is_sent) {
-  sync.vlans.on_added(10);
+  sync.user.vlans.on_added(10);
   acknowledge_all();
   EXPECT_EQ(send(), std::nullopt);
   sync.begin_settings();
