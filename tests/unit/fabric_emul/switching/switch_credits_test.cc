@@ -2,6 +2,7 @@
 // of room, and the flits of a cell follow each other on their lane.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -206,12 +207,11 @@ TEST(SwitchCreditsTest, S000_40_data_on_the_lane_of_management_is_dropped) {
   EXPECT_TRUE(world.is_balanced());
 }
 
-// Nodes 1 and 2 use the link to node 4 with a lane that leaves before that of node 3.
-TEST(SwitchCreditsTest, S000_45_a_lane_that_waits_for_other_lanes_loses_nothing) {
-  FullWorld world(4);
+// Nodes 1 to 3 send all they can to node 4 on these service levels. It reads one batch per
+// millisecond.
+void send_to_a_slow_node(FullWorld& world, const std::array<unsigned, 3>& levels) {
   for (unsigned round = 0; round < 400; ++round) {
-    for (const std::size_t from : {1U, 2U}) world.fill(from, 4, 3);
-    world.fill(3, 4, 0);
+    for (std::size_t from = 1; from <= 3; ++from) world.fill(from, 4, levels.at(from - 1));
     world.iterate({4});
     world.only_send(4);
     world.read_one(4);
@@ -224,6 +224,12 @@ TEST(SwitchCreditsTest, S000_45_a_lane_that_waits_for_other_lanes_loses_nothing)
     world.clock.advance(10ms);
   }
   world.take_all(4);
+}
+
+// Nodes 1 and 2 use the link to node 4 with a lane that leaves before that of node 3.
+TEST(SwitchCreditsTest, S000_45_a_lane_that_waits_for_other_lanes_loses_nothing) {
+  FullWorld world(4);
+  send_to_a_slow_node(world, {3, 3, 0});
   EXPECT_GT(world.count(SwitchCounter::kWait), 0U);
   EXPECT_EQ(world.drops(), 0U);
   EXPECT_EQ((world.got[{3, 4, 0}]), (world.sent[{3, 4, 0}]));
@@ -272,27 +278,9 @@ TEST_F(HeldLaneTest, S000_40_credits_of_a_former_process_are_void) {
   EXPECT_TRUE(world.is_balanced());
 }
 
-// Nodes 1 to 3 send all they can to node 4, which reads one batch per millisecond.
-void send_to_a_slow_node(FullWorld& world) {
-  for (unsigned round = 0; round < 300; ++round) {
-    for (std::size_t from = 1; from <= 3; ++from) world.fill(from, 4, 0);
-    world.iterate({4});
-    world.only_send(4);
-    world.read_one(4);
-    world.only_send(4);
-    world.take_all(4);
-    world.clock.advance(1ms);
-  }
-  for (unsigned i = 0; i < 100; ++i) {
-    world.settle();
-    world.clock.advance(10ms);
-  }
-  world.take_all(4);
-}
-
 TEST(SwitchCreditsTest, S000_45_three_senders_to_one_receiver_lose_nothing) {
   FullWorld world(4);
-  send_to_a_slow_node(world);
+  send_to_a_slow_node(world, {0, 0, 0});
   for (std::size_t from = 1; from <= 3; ++from) {
     EXPECT_GT((world.sent[{from, 4, 0}]), 300U);
     EXPECT_EQ((world.got[{from, 4, 0}]), (world.sent[{from, 4, 0}]));
