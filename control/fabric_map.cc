@@ -21,6 +21,11 @@ std::string place_text(const FabricMap::Place& place) {
   return place.of_switch + ":" + std::to_string(place.port);
 }
 
+std::string lids_text(const FabricMap::Node& node) {
+  const std::string first = std::to_string(node.lid);
+  return node.lids == 1 ? first : first + " to " + std::to_string(node.lid + node.lids - 1);
+}
+
 std::string for_people(const FabricMap& map) {
   std::string out = "subnet manager: " + printable(map.manager) + "\n";
   TextTable switches({"switch", "lid", "state"});
@@ -29,7 +34,7 @@ std::string for_people(const FabricMap& map) {
   }
   TextTable nodes({"node", "lid", "at", "state"});
   for (const auto& one : map.nodes) {
-    nodes.add({one.name, std::to_string(one.lid), place_text(one.at), one.state});
+    nodes.add({one.name, lids_text(one), place_text(one.at), one.state});
   }
   TextTable cables({"cable", "to", "state"});
   for (const auto& one : map.cables) cables.add({place_text(one.a), place_text(one.b), one.state});
@@ -45,6 +50,7 @@ std::string as_json(const FabricMap& map) {
   for (const auto& one : map.nodes) {
     nodes.push_back(json::object{{"name", json_string(one.name)},
                                  {"lid", one.lid},
+                                 {"lids", one.lids},
                                  {"at", json_string(place_text(one.at))},
                                  {"state", json_string(one.state)}});
   }
@@ -85,7 +91,7 @@ std::string as_dot(const FabricMap& map) {
   }
   for (const auto& one : map.nodes) {
     out += "  " + quoted("node " + one.name) + " [shape=ellipse, label=" +
-           quoted(printable(one.name) + " (LID " + std::to_string(one.lid) + ")") + "];\n";
+           quoted(printable(one.name) + " (LID " + lids_text(one) + ")") + "];\n";
     out += "  " + quoted("switch " + one.at.of_switch) + " -- " + quoted("node " + one.name) +
            " [" + line_style(one.state) + "taillabel=\"" + std::to_string(one.at.port) + "\"];\n";
   }

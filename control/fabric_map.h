@@ -25,7 +25,8 @@ struct FabricMap {
     std::string name;
     std::uint64_t lid = 0;
     Place at;
-    std::string state;  // as of a cable, but for "held"
+    std::string state;       // as of a cable, but for "held"
+    std::uint64_t lids = 1;  // of the port, from `lid` on
   };
   struct Cable {
     Place a, b;

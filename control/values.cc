@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kInterfaceNameMax = 15;
 constexpr std::string_view kVia = "?via=";
+constexpr std::string_view kPath = "&path=";
 constexpr std::string_view kUdpScheme = "udp://";
 constexpr std::string_view kShmScheme = "shm://";
 
@@ -155,15 +156,16 @@ base::Result<PortSpec> parse_tap(const std::string& text) {
 
 std::string PeerPlace::text() const {
   if (node.empty()) return at.text();
-  if (at.is_shm()) return "shm://" + node + std::string(kVia) + at.host;
-  return "udp://" + node + ":1" + std::string(kVia) + at.udp_text();
+  const std::string by = path == 0 ? "" : std::string(kPath) + std::to_string(path);
+  if (at.is_shm()) return "shm://" + node + std::string(kVia) + at.host + by;
+  return "udp://" + node + ":1" + std::string(kVia) + at.udp_text() + by;
 }
 
 base::Result<PeerPlace> parse_peer_place(const std::string& text) {
   const std::size_t via = text.find(kVia);
   if (via == std::string::npos) {
     const auto at = parse_unit_endpoint(text);
-    return at ? base::Result<PeerPlace>(PeerPlace{*at, ""}) : at.error();
+    return at ? base::Result<PeerPlace>(PeerPlace{*at, "", 0}) : at.error();
   }
   std::string node = text.substr(0, via);
   const bool is_shm = node.starts_with(kShmScheme);
@@ -173,10 +175,19 @@ base::Result<PeerPlace> parse_peer_place(const std::string& text) {
     return base::Error("'" + text + "' is not udp://UNIT:1" + std::string(kVia) +
                        "SWITCH:PORT with the name of a node in the topology");
   }
-  const auto at =
-      parse_unit_endpoint((is_shm ? "shm://" : "udp://") + text.substr(via + kVia.size()));
+  std::string place = text.substr(via + kVia.size());
+  std::optional<std::uint64_t> path = 0;
+  if (const std::size_t by = place.find(kPath); by != std::string::npos) {
+    path = parse_number(std::string_view(place).substr(by + kPath.size()), kPathMax);
+    place.resize(by);
+  }
+  if (!path) {
+    return base::Error("'" + text + "' names no path: " + std::string(kPath.substr(1)) + "0 to " +
+                       std::to_string(kPathMax));
+  }
+  const auto at = parse_unit_endpoint((is_shm ? "shm://" : "udp://") + place);
   if (!at) return at.error();
-  return PeerPlace{*at, node};
+  return PeerPlace{*at, node, static_cast<std::uint32_t>(*path)};
 }
 
 base::Result<std::string> parse_tun(const std::string& text) {

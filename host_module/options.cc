@@ -35,7 +35,8 @@ void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
       "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be left out) or "
-      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME; "
+      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME, "
+      "with &path=N by another of its LIDs; "
       "any: where a unit with a key of --peer announces itself; may repeat, up to 4, in order of "
       "preference: the next one takes over when the one in use is silent",
       "ADDR")
@@ -127,6 +128,7 @@ base::Result<UnitOptions> check_connect(const std::string& typed) {
   UnitOptions unit;
   unit.connect = place->at;
   unit.node = place->node;
+  unit.path = place->path;
   return unit;
 }
 
@@ -171,6 +173,10 @@ base::Status check_units(const Arguments& typed, HostOptions& out) {
     for (const UnitOptions& other : out.units) {
       if (other.text() == unit->text()) {
         return base::Error("--connect: " + text + " is given twice: name another I/O unit");
+      }
+      if (!other.node.empty() && other.node == unit->node && other.connect == unit->connect) {
+        return base::Error("--connect: " + text + " and " + other.text() +
+                           " are one I/O unit, which is reached by one path at a time: give one");
       }
     }
     if (!unit->node.empty()) control::set_switched(typed.common, out.common);
@@ -256,7 +262,7 @@ base::Result<HostOptions> check(const Arguments& typed, const std::string& machi
 
 std::string UnitOptions::text() const {
   if (is_announced) return kAny;
-  return control::PeerPlace{connect, node}.text();
+  return control::PeerPlace{connect, node, path}.text();
 }
 
 control::ParseOutcome<HostOptions> parse(int argc, const char* const* argv,

@@ -26,6 +26,7 @@ struct MacChoice {
 struct UnitOptions {
   control::Endpoint connect;  // may be a name, to be resolved; with `node`, a port of a switch
   std::string node{};         // the name of the I/O unit on the fabric; "": it is at `connect`
+  std::uint32_t path = 0;     // to `node`, as in control::PeerPlace
   bool is_announced = false;  // it is where it announces itself; `connect` is empty
 
   std::string text() const;  // as one types it

@@ -94,7 +94,7 @@ base::Result<HostWorker::Way> HostWorker::attach_to_switch(std::size_t unit,
     const Way& shared = ways_[i];
     if (!shared.address_of || options_.units[i].connect != to.connect) continue;
     Way way = shared;
-    way.address = shared.address_of(to.node);
+    way.address = shared.address_of(to);
     return way;
   }
   const auto attached = attach(at, carrying, "host", key_of(unit));
@@ -103,12 +103,13 @@ base::Result<HostWorker::Way> HostWorker::attach_to_switch(std::size_t unit,
   const auto port =
       add_attached_port(**attached, options_.common.port, "host", to.connect.is_shm());
   if (!port) return port.error();
-  return Way{*port,
-             (*attached)->peer(to.node),
-             (*attached)->link().address(),
-             [at = *attached](const std::string& node) { return at->peer(node); },
-             &(*attached)->link(),
-             carriers_.all().size() - 1};
+  return Way{
+      *port,
+      (*attached)->peer(to.node, to.path),
+      (*attached)->link().address(),
+      [at = *attached](const UnitOptions& other) { return at->peer(other.node, other.path); },
+      &(*attached)->link(),
+      carriers_.all().size() - 1};
 }
 
 base::Result<HostWorker::Way> HostWorker::connect_to_unit(std::size_t unit,

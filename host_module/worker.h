@@ -76,7 +76,7 @@ class HostWorker final : public control::Worker {
     fabric::PeerAddress address{};
     fabric::PeerAddress neighbour{};  // with keys: whose key it is, of the I/O unit or a switch
     // Through a switch: of any node behind it.
-    std::function<fabric::PeerAddress(const std::string& node)> address_of{};
+    std::function<fabric::PeerAddress(const UnitOptions& unit)> address_of{};
     const fabric::Link* hop = nullptr;  // the same: to that switch
     std::size_t carrier = 0;            // in the order of carriers_
   };

@@ -45,8 +45,8 @@ control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView
     out.switches.push_back({one.name, one.lid.value, found.contains(one.name) ? "up" : "silent"});
   }
   for (const auto& one : file.nodes) {
-    out.nodes.push_back(
-        {one.name, one.lid.value, shown(one.at), std::string(state_at(found, one.at, one.lid))});
+    out.nodes.push_back({one.name, one.lid.value, shown(one.at),
+                         std::string(state_at(found, one.at, one.lid)), one.lids().count()});
   }
   for (const auto& one : file.cables) {
     const auto a = state_at(found, one.a, lids.at(one.b.of_switch));

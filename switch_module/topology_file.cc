@@ -13,7 +13,9 @@
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/switching/lane_schedule.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/switching/queue_lid.h"
+#include "switch_module/taken_lids.h"
 #include "switch_module/topology_network.h"
 #include "switch_module/topology_partitions.h"
 
@@ -41,6 +43,7 @@ class TopologyReader {
   };
   struct Entry {
     Lid lid;
+    std::uint8_t lmc = 0;
     std::vector<PortPlace> at;  // of queue 0, 1, ...
     fabric::SlToLane lanes = fabric::kLaneOfSl;
   };
@@ -64,7 +67,7 @@ class TopologyReader {
   Topology topology_;
   std::map<std::string, PublicKey> keys_;
   std::map<std::string, control::TomlPlace> names_;
-  std::map<Lid, control::TomlPlace> lids_;
+  TakenLids lids_;
   std::map<PublicKey, control::TomlPlace> taken_keys_;
   std::map<PortPlace, control::TomlPlace> places_;
   std::vector<PlaceAt> used_;
@@ -76,8 +79,7 @@ base::Result<Lid> TopologyReader::read_lid(const TomlField& field) {
   const auto number = field.number(1, fabric::kPortLidMax, "a LID");
   if (!number) return number.error();
   const Lid lid(static_cast<std::uint16_t>(*number));
-  const auto [taken, is_new] = lids_.try_emplace(lid, field.at());
-  if (!is_new) return field.error(std::to_string(*number) + " is taken" + line_of(taken->second));
+  if (auto taken = lids_.take(field, lid); !taken) return taken.error();
   return lid;
 }
 
@@ -156,7 +158,7 @@ void TopologyReader::add_node(const std::string& name, const Entry& entry) {
   for (std::uint32_t queue = 0; queue < entry.at.size(); ++queue) {
     const std::string queue_name = fabric::name_of_queue(name, queue);
     topology_.nodes.push_back(
-        {queue_name, fabric::lid_of_queue(entry.lid, queue), entry.at[queue], {}});
+        {queue_name, fabric::lid_of_queue(entry.lid, queue), entry.at[queue], {}, entry.lmc});
     if (key != keys_.end()) keys_.try_emplace(queue_name, key->second);
   }
 }
@@ -176,6 +178,7 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
     return TomlField(table, context).is_not("a table");
   }
   Entry entry;
+  std::optional<TomlField> lmc;
   for (const TomlValue& value : table.inside) {
     const TomlField field(value, context + " " + value.name);
     if (value.name == "lid") {
@@ -188,6 +191,11 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
       const auto lanes = read_lanes(field);
       if (!lanes) return lanes.error();
       entry.lanes = *lanes;
+    } else if (value.name == "lmc" && is_node) {
+      const auto number = field.number(0, fabric::kLmcMax, "a LID mask control");
+      if (!number) return number.error();
+      entry.lmc = static_cast<std::uint8_t>(*number);
+      lmc.emplace(field);
     } else if (value.name == "at" && is_node) {
       auto places = read_places(value, field);
       if (!places) return places.error();
@@ -199,6 +207,9 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
   if (entry.lid == Lid()) return control::error_at(table.name_at, context + ": lid is missing");
   if (is_node && entry.at.empty())
     return control::error_at(table.name_at, context + ": at is missing");
+  if (lmc) {
+    if (auto rest = lids_.take_rest(*lmc, {entry.lid, entry.lmc}); !rest) return rest.error();
+  }
   return entry;
 }
 
@@ -295,12 +306,8 @@ base::Status TopologyReader::check_places() const {
 // The LIDs beyond are those of queues.
 base::Status TopologyReader::check_lids_of_queues() const {
   if (!has_queues_) return {};
-  const auto beyond = lids_.lower_bound(Lid(fabric::kNodeLids));
-  if (beyond == lids_.end()) return {};
-  return control::error_at(beyond->second, "lid: " + std::to_string(beyond->first.value) +
-                                               " is not from 1 to " +
-                                               std::to_string(fabric::kNodeLids - 1) +
-                                               ", as it must be where nodes have several queues");
+  return lids_.check_below(Lid(fabric::kNodeLids),
+                           ", as it must be where nodes have several queues");
 }
 
 base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {

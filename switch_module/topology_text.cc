@@ -34,6 +34,7 @@ std::string topology_text(const fabric::Topology& topology) {
   }
   for (const fabric::Topology::Node& node : topology.nodes) {
     text += table_head("nodes", node.name, node.lid) + "at = \"" + place_text(node.at) + "\"\n";
+    if (node.lmc != 0) text += "lmc = " + std::to_string(node.lmc) + "\n";
   }
   return text;
 }

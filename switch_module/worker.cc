@@ -109,8 +109,15 @@ base::Status SwitchWorker::make_switches() {
   return {};
 }
 
+fabric::PortConfig SwitchWorker::port_config() const {
+  fabric::PortConfig config = options_.common.port;
+  config.eui64 = fabric::Eui64(control::node_eui64(options_.common.name(), "switch"));
+  config.instance = instance_;
+  return config;
+}
+
 void SwitchWorker::make_management() {
-  const fabric::Eui64 eui64(control::node_eui64(options_.common.name(), "switch"));
+  const fabric::Eui64 eui64 = port_config().eui64;
   std::vector<Admin::Subnet> shown;
   for (const auto& subnet : subnets_) {
     const fabric::Topology& topology = subnet->file.topology;
@@ -262,10 +269,7 @@ base::Status SwitchWorker::open_lan() {
   if (!tun) return tun.error().within("--lan");
   const std::uint8_t number = options_.lan_port();
   const InnerHop hop = attach_here("lan", is_shm());
-  fabric::PortConfig config = options_.common.port;
-  config.eui64 = fabric::Eui64(
-      control::node_eui64(options_.common.name(), "switch/" + std::to_string(number)));
-  config.instance = instance_;
+  fabric::PortConfig config = port_config();
   config.crc_head_only = is_shm();
   config.profile = fabric::LinkProfile::kSpeed;
   at_port(number)->at->add_port(number, hop.of_switch, config, nullptr, clock_.now());
@@ -331,10 +335,7 @@ base::Status SwitchWorker::open_port(std::uint8_t number, const PortOption& port
   if (!added) return added.error();
   numbers_.push_back(number);
   fabric::Underlay* underlay = *added;
-  fabric::PortConfig config = options_.common.port;
-  config.eui64 = fabric::Eui64(
-      control::node_eui64(options_.common.name(), "switch/" + std::to_string(number)));
-  config.instance = instance_;
+  fabric::PortConfig config = port_config();
   config.crc_head_only = port.at.is_shm();
   if (options_.common.keys.are_given()) {
     const auto& neighbour = subnet.file.keys.at(subnet.at->plan().ports.at(number).peer);

@@ -81,6 +81,8 @@ class SwitchWorker final : public control::Worker {
   base::Status open_port(std::uint8_t number, const PortOption& port, const control::Endpoint& at);
   base::Status check_lan() const;
   base::Status open_lan();
+  // What all ports have of the options, and the EUI-64 of the switch where it has no keys.
+  fabric::PortConfig port_config() const;
   bool is_shm() const { return !options_.ports.empty() && options_.ports.front().at.is_shm(); }
   void follow_names(base::Time now);
   void visit_all_carriers(const base::CounterVisitor& visitor) const;

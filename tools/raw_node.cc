@@ -107,7 +107,7 @@ base::Status RawWorker::open() {
   leg_.emplace(adapter_, **port, **attached, *tun_, fabric::GateSide::kNode);
   admin_.attach(*leg_);
   if (auto opened = leg_->open(clock_.now()); !opened) return opened;
-  (*port)->connect((*attached)->peer(options_.leg.node), clock_.now());
+  (*port)->connect((*attached)->peer(options_.leg.node, options_.leg.path), clock_.now());
   return {};
 }
 

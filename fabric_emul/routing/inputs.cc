@@ -11,7 +11,9 @@ std::vector<Inputs> inputs_of(const SubnetGraph& graph, TablesPer per) {
   for (std::size_t at = 0; at < all.size(); ++at) {
     for (const SubnetGraph::Cable& cable : graph.switches[at].cables) all[at].push_back(cable.port);
   }
-  for (const SubnetGraph::Node& node : graph.nodes) all[node.at].push_back(node.port);
+  for (const SubnetGraph::Node& node : graph.nodes) {
+    if (node.path == 0) all[node.at].push_back(node.port);
+  }
   for (Inputs& inputs : all) std::ranges::sort(inputs);
   return all;
 }

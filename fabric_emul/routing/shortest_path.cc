@@ -24,8 +24,11 @@ base::Result<std::vector<ForwardingTables>> ShortestPathRouting::tables(
       }
       set_ways(tables[at], inputs[at], graph.switches[target].lid, ways, 0);
       for (const SubnetGraph::Node& node : nodes_at[target]) {
-        if (at == target) ways = {node.port};
-        set_ways(tables[at], inputs[at], node.lid, ways, 0);
+        if (at == target) {
+          set_ways(tables[at], inputs[at], node.lid, {&node.port, 1}, 0);
+        } else {
+          set_ways(tables[at], inputs[at], node.lid, ways, node.path);
+        }
       }
     }
   }

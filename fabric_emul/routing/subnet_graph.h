@@ -25,6 +25,7 @@ struct SubnetGraph {
     Lid lid;
     std::uint32_t at = 0;  // its switch
     std::uint8_t port = 0;
+    std::uint8_t path = 0;  // of a port with several LIDs, the number of this one; 0 is there
   };
   // A switch that is down stays, so that indices stay: without cables and nodes.
   std::vector<Switch> switches;

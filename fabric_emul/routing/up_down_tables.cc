@@ -113,13 +113,24 @@ SplitInputs split_inputs(const SubnetGraph& graph, const UpDownOrder& order, Tab
   return out;
 }
 
+struct NumberedNode {
+  SubnetGraph::Node node;
+  std::uint32_t number;
+};
+
 // The nodes by the LID of their switch, then by port.
-std::vector<SubnetGraph::Node> numbered_nodes(const SubnetGraph& graph) {
+std::vector<NumberedNode> numbered_nodes(const SubnetGraph& graph) {
   std::vector<SubnetGraph::Node> nodes = graph.nodes;
   std::ranges::sort(nodes, {}, [&](const SubnetGraph::Node& node) {
-    return std::tuple(graph.switches[node.at].lid, node.port);
+    return std::tuple(graph.switches[node.at].lid, node.port, node.path);
   });
-  return nodes;
+  std::vector<NumberedNode> numbered;
+  std::uint32_t ports = 0;
+  for (const SubnetGraph::Node& node : nodes) {
+    if (node.path == 0) ++ports;
+    numbered.push_back({node, ports - 1});
+  }
+  return numbered;
 }
 
 }  // namespace
@@ -129,22 +140,22 @@ std::vector<ForwardingTables> up_down_tables(const SubnetGraph& graph, const UpD
   const auto nodes = numbered_nodes(graph);
   const SplitInputs inputs = split_inputs(graph, order, per);
   std::vector<std::vector<std::uint32_t>> nodes_at(graph.switches.size());
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) nodes_at[nodes[i].at].push_back(i);
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) nodes_at[nodes[i].node.at].push_back(i);
   std::vector<ForwardingTables> tables(graph.switches.size(), ForwardingTables(per));
   UpDownSearch search(graph, order, per);
   for (std::uint32_t target = 0; target < tables.size(); ++target) {
     search.search(target);
     for (std::uint32_t at = 0; at < tables.size(); ++at) {
-      const auto set = [&](Lid lid, std::uint32_t number) {
-        const std::size_t first = number / order.divisors[at];
+      const auto set = [&](Lid lid, std::uint32_t number, std::uint8_t path) {
+        const std::size_t first = number / order.divisors[at] + path;
         set_ways(tables[at], inputs.others[at], lid, search.ways(at), first);
         set_ways(tables[at], inputs.from_above[at], lid, search.ways_down(at), first);
       };
-      set(graph.switches[target].lid, 0);
-      for (const std::uint32_t number : nodes_at[target]) {
-        const SubnetGraph::Node& node = nodes[number];
+      set(graph.switches[target].lid, 0, 0);
+      for (const std::uint32_t i : nodes_at[target]) {
+        const SubnetGraph::Node& node = nodes[i].node;
         if (at != target) {
-          set(node.lid, number);
+          set(node.lid, nodes[i].number, node.path);
           continue;
         }
         set_ways(tables[at], inputs.others[at], node.lid, {&node.port, 1}, 0);

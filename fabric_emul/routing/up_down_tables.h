@@ -19,11 +19,13 @@ struct UpDownOrder {
   // A cable leads up to its higher end. A cable between equals is not used.
   std::vector<std::uint32_t> heights;
   // Of ways of equal length, the one of a destination is its number divided by this, modulo the
-  // number of ways; with a table per input each input takes the next one. 1 at least.
+  // number of ways; with a table per input each input takes the next one, and so does each path of
+  // a port. 1 at least.
   std::vector<std::uint32_t> divisors;
 };
 
-// Destinations are numbered by the LID of their switch, then by port.
+// Destinations are numbered by the LID of their switch, then by port. All LIDs of a port have one
+// number.
 std::vector<ForwardingTables> up_down_tables(const SubnetGraph& graph, const UpDownOrder& order,
                                              TablesPer per);
 

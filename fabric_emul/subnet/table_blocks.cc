@@ -87,6 +87,7 @@ std::vector<TablePart> parts_of(const Topology& topology, const std::string& of_
       inputs.insert(place.port);
   };
   for (const Topology::Switch& one : topology.switches) blocks.insert(block_with(one.lid));
+  static_assert(kSmpBlockLids % kPathsMax == 0);  // a block has all LIDs of a port, or none
   for (const Topology::Node& node : topology.nodes) {
     blocks.insert(block_with(node.lid));
     add_input(node.at);

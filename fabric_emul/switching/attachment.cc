@@ -68,8 +68,8 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
   link_ = &port_.connect(switch_at, clock_.now());
 }
 
-PeerAddress Attachment::peer(const std::string& node) {
-  const std::string name = name_of_queue(node, queue_);
+PeerAddress Attachment::peer(const std::string& node, unsigned path) {
+  const std::string name = name_of_path(name_of_queue(node, queue_), path);
   auto at = std::ranges::find(named_, name, &Named::name);
   if (at == named_.end()) at = named_.insert(at, {name, Lid()});
   resolve_at_ = clock_.now();
@@ -89,6 +89,11 @@ PeerAddress Attachment::address_of(Lid lid) const {
   return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
 }
 
+Lid Attachment::own_lid_to(Lid peer) const {
+  const auto at = called_at_.find(peer);
+  return at == called_at_.end() ? link_->local_lid() : at->second;
+}
+
 // A peer gets replies in the partition in which it was heard.
 PartitionKey Attachment::partition_to(Lid lid) const {
   const auto at = in_partition_.find(lid);
@@ -98,7 +103,7 @@ PartitionKey Attachment::partition_to(Lid lid) const {
 std::optional<LinkLids> Attachment::lids_of(const PeerAddress& peer) const {
   const Lid lid = lid_of(peer);
   if (!is_attached() || lid == Lid()) return std::nullopt;
-  return LinkLids{link_->local_lid(), lid};
+  return LinkLids{own_lid_to(lid), lid};
 }
 
 std::string Attachment::name_of(const PeerAddress& peer) const {
@@ -140,16 +145,18 @@ Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
   is_blocked_by_lane_ = link_->is_full_profile() && !lanes_take(bytes, stride);
   if (is_blocked_by_lane_ || (!link_->is_full_profile() && link_->blocked(kMgmtLane)))
     return SendStatus::kBlocked;
+  const LinkLids lids{own_lid_to(lid), lid};
   while (!bytes.empty()) {
     const base::Bytes datagram = bytes.first(std::min(stride, bytes.size()));
     bytes = bytes.subspan(datagram.size());
-    if (!send_datagram(lid, datagram)) counters_.add(AttachmentCounter::kTxDropBlocked);
+    if (!send_datagram(lids, datagram)) counters_.add(AttachmentCounter::kTxDropBlocked);
   }
   flush(now);
   return SendStatus::kSent;
 }
 
-bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
+bool Attachment::send_datagram(const LinkLids& lids, base::Bytes datagram) {
+  const Lid to = lids.remote;
   FlitWalker walker(datagram);
   FlitView flit;
   while (walker.next(flit) == FlitWalker::Step::kFlit) {
@@ -159,8 +166,8 @@ bool Attachment::send_datagram(Lid to, base::Bytes datagram) {
       const bool is_peer = NetworkLayer::is_peer(to);
       Gnh gnh;
       if (is_peer) gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
-      return send_path_cell(*link_, link_->local_lid(), is_peer ? network_.router_to(to) : to,
-                            kPathQpn, payload, partition_to(to), is_peer ? &gnh : nullptr);
+      return send_path_cell(*link_, lids.local, is_peer ? network_.router_to(to) : to, kPathQpn,
+                            payload, partition_to(to), is_peer ? &gnh : nullptr);
     }
     if (!send_cell(to, flit)) return false;
     counters_.add(AttachmentCounter::kTxCell);
@@ -222,12 +229,12 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
     const auto header = header_of(cell.bytes);
     if (!header) {
       counters_.add(AttachmentCounter::kRxDropCell);
-    } else if (header->dlid != link_->local_lid() || header->slid == Lid()) {
+    } else if (!own_lids().has(header->dlid) || header->slid == Lid()) {
       counters_.add(AttachmentCounter::kRxDropLid);
     } else if (network_.takes(*header)) {
       take_global(cell, *header);
     } else {
-      arrivals_.push_back({cell, header->slid, header->partition});
+      arrivals_.push_back({cell, header->slid, header->dlid, header->partition});
     }
   }
 }
@@ -240,7 +247,7 @@ void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header) 
   const NetworkLayer::Taken taken = network_.take(cell, header);
   switch (taken.fault) {
     case NetworkLayer::Fault::kNone:
-      return arrivals_.push_back({taken.cell, taken.from, header.partition});
+      return arrivals_.push_back({taken.cell, taken.from, header.dlid, header.partition});
     case NetworkLayer::Fault::kGlobal:
       return counters_.add(AttachmentCounter::kRxDropNetwork);
     case NetworkLayer::Fault::kDestination:
@@ -262,7 +269,7 @@ std::optional<Underlay::Received> Attachment::next_arrival() {
     ++next_;
     if (!payload) {
       counters_.add(AttachmentCounter::kRxDropCell);
-    } else if (!takes_control(first)) {
+    } else if (!takes_control(first, *payload)) {
       counters_.add(AttachmentCounter::kRxDropPartition);
     } else if (is_of_switch) {
       on_mgmt(*payload);
@@ -273,13 +280,21 @@ std::optional<Underlay::Received> Attachment::next_arrival() {
   return std::nullopt;
 }
 
-bool Attachment::takes_control(const Arrival& arrival) {
+bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
   const auto own = partitions_.own(arrival.partition);
   if (!own) return false;
   if (*own == partitions_.first())
     in_partition_.erase(arrival.from);
   else
     in_partition_[arrival.from] = *own;
+  FlitWalker walker(datagram);
+  FlitView flit;
+  const bool is_init =
+      walker.next(flit) == FlitWalker::Step::kFlit && flit.header.type == FlitType::kInit;
+  if (is_init && arrival.to == link_->local_lid())
+    called_at_.erase(arrival.from);
+  else if (is_init)
+    called_at_[arrival.from] = arrival.to;
   return true;
 }
 
@@ -343,7 +358,7 @@ void Attachment::on_link_up(Link& link) {
   base::log_info({base::EventKind::kLinkUp, link.peer_name()},
                  "attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
                      link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
-  is_place_known_ = false;
+  is_place_known_ = is_lmc_known_ = false;
   for (Named& named : named_) named.is_asked = false;
   resolve_at_ = clock_.now();
 }

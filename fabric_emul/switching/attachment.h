@@ -6,11 +6,11 @@
 //   up:   cells are handed over by the LID that sent them, unchanged
 // On a hop of the full profile a lane that has no room is one of blocked_lanes(), and the layers
 // above continue on the others [S000-40].
-// The LID of the port is the switch's to assign, at INIT. A peer is named, and the switch resolves
-// the name. A node with several queues has an attachment for each, which reaches the same queue of
-// its peers (queue_lid.h). A peer in another subnet has a LID that is valid here only
-// (network_layer.h). Thread: the data thread. docs/protocol/path.md docs/protocol/network.md
-// docs/adr/0008-a-path-is-not-a-link.md
+// The LID of the port is the switch's to assign, at INIT, and it may have more behind it
+// (port_lids.h). A peer is named, and the switch resolves the name. A node with several queues has
+// an attachment for each, which reaches the same queue of its peers (queue_lid.h). A peer in
+// another subnet has a LID that is valid here only (network_layer.h). Thread: the data thread.
+// docs/protocol/path.md docs/protocol/network.md docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
 #include "fabric_emul/switching/network_layer.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
@@ -44,12 +45,14 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
              base::Clock& clock, base::Random& random, std::uint32_t queue = 0,
              PartitionTable partitions = {});
 
-  // Returns the address that stands for our queue of the node of this name, the same each time:
-  // what is sent to it is refused until the switch has resolved the name. REQUIRES a node name.
-  PeerAddress peer(const std::string& node);
+  // Returns the address that stands for our queue of the node of this name by this path, the same
+  // each time: what is sent to it is refused until the switch has resolved the name. REQUIRES a
+  // node name, and one path of a node at a time.
+  PeerAddress peer(const std::string& node, unsigned path = 0);
   // The place of this node in the network. It is the leg to a LAN from become_leg() on.
   const NetworkLayer& network() const { return network_; }
   void become_leg() { network_.become_leg(); }
+  PortLids own_lids() const { return {link_->local_lid(), lmc_}; }
   // For PortConfig::lids of the port above.
   std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
   bool is_attached() const {
@@ -78,7 +81,9 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
  private:
   static constexpr base::Duration kResolveEvery = std::chrono::milliseconds(200);
-  static constexpr std::uint64_t kOwnPlace = UINT64_MAX;  // a transaction; others: of a name
+  // Transactions; others are of a name.
+  static constexpr std::uint64_t kOwnPlace = UINT64_MAX;
+  static constexpr std::uint64_t kOwnLids = UINT64_MAX - 1;
   static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
   // Full profile: each peer may have gathered a batch for a lane when that is blocked. The batches
   // of more peers wait, with all of their lanes.
@@ -93,7 +98,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   };
   struct Arrival {
     ReceivedCell cell;
-    Lid from;
+    Lid from, to;
     PartitionKey partition;
   };
 
@@ -114,16 +119,19 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void take_global(const ReceivedCell& cell, const MacHeader& header);
   std::optional<Received> next_arrival();
   Received next_run();
-  bool takes_control(const Arrival& arrival);
+  bool takes_control(const Arrival& arrival, base::Bytes datagram);
   std::size_t run_length(std::size_t stride) const;
   void on_mgmt(base::Bytes payload);
   void on_resolved(Named& named, base::Bytes reply);
   void resolve(base::Time now);
   void ask(std::uint64_t transaction, std::string_view name);
-  bool send_datagram(Lid to, base::Bytes datagram);
+  bool send_datagram(const LinkLids& lids, base::Bytes datagram);
   bool send_cell(Lid to, const FlitView& flit);
   bool send_to_peer(Lid to, const FlitView& flit);
+  void on_own_lids(base::Bytes reply);
   Lid lid_of(const PeerAddress& peer) const;
+  // A peer gets replies from the LID at which it has begun a link.
+  Lid own_lid_to(Lid peer) const;
   PeerAddress address_of(Lid lid) const;
   PartitionKey partition_to(Lid lid) const;
 
@@ -138,8 +146,11 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   const PartitionTable partitions_;
   NetworkLayer network_;
   bool is_place_known_ = false;  // the switch has replied what the place of this port is
+  bool is_lmc_known_ = false;    // and how many LIDs it has
+  std::uint8_t lmc_ = 0;
   std::vector<Named> named_;
   std::map<Lid, PartitionKey> in_partition_;  // peers in another one than the first
+  std::map<Lid, Lid> called_at_;              // peers that know us by another LID than the base
   base::Time resolve_at_ = base::kNever;
   std::vector<Arrival> arrivals_;
   std::size_t next_ = 0;  // of the arrivals

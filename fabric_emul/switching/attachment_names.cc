@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric {
 
@@ -16,9 +17,26 @@ void Attachment::on_mgmt(base::Bytes payload) {
       is_place_known_ = true;
       return;
     }
+    if (m.transaction == kOwnLids) return on_own_lids(m.private_data);
     if (m.transaction < named_.size()) return on_resolved(named_[m.transaction], m.private_data);
   }
   counters_.add(AttachmentCounter::kRxDropCell);
+}
+
+// Nothing, from a switch that knows no such question: the port has one LID.
+void Attachment::on_own_lids(base::Bytes reply) {
+  constexpr std::size_t kLids = 2 * sizeof(std::uint16_t);
+  std::uint16_t lmc = 0;
+  if (!reply.empty()) {
+    const bool is_whole = reply.size() == kLids;
+    if (is_whole) lmc = base::load_be<std::uint16_t>(&reply[sizeof(std::uint16_t)]);
+    if (!is_whole || Lid(base::load_be<std::uint16_t>(reply.data())) != link_->local_lid() ||
+        lmc > kLmcMax || link_->local_lid().value % (1U << lmc) != 0) {
+      return counters_.add(AttachmentCounter::kRxDropCell);
+    }
+  }
+  lmc_ = static_cast<std::uint8_t>(lmc);
+  is_lmc_known_ = true;
 }
 
 // Nothing, the LID of a node, or the place of one in another subnet.
@@ -48,6 +66,7 @@ void Attachment::resolve(base::Time now) {
   if (now < resolve_at_ || !is_attached()) return;
   resolve_at_ = base::kNever;
   if (!is_place_known_) ask(kOwnPlace, {});
+  if (!is_lmc_known_) ask(kOwnLids, kOwnLidsName);
   for (std::size_t i = 0; i < named_.size(); ++i) {
     if (!named_[i].is_asked) ask(i, named_[i].name);
   }

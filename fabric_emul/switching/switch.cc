@@ -85,7 +85,7 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   const auto header = header_of(cell.bytes);
   if (!header) return counters_.add(SwitchCounter::kDropVersion);
   if (from.is_held() && !is_smp(cell, *header)) return counters_.add(SwitchCounter::kDropDown);
-  if (from.plan().is_node() && header->slid != from.plan().lid) {
+  if (from.plan().is_node() && !from.plan().lids().has(header->slid)) {
     return counters_.add(SwitchCounter::kDropSource);
   }
   if (!from.partitions().accepts(header->partition)) {
@@ -141,7 +141,7 @@ void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell,
   if (!from.may_ask()) return counters_.add(SwitchCounter::kDropMgmtRate);
   Mgmt m;
   const auto payload = payload_of_path_cell(cell.bytes, kSwitchQpn, cell.crc_head_only);
-  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(link, m, header)) {
+  if (!payload || parse_mgmt(*payload, m) != MgmtError::kNone || !reply(from, link, m, header)) {
     return counters_.add(SwitchCounter::kDropMgmt);
   }
   counters_.add(SwitchCounter::kMgmt);
@@ -177,7 +177,8 @@ void Switch::activate() {
 
 // A switch knows all names of its subnet. Who wants a connection with the switch itself has left
 // out to which node. A switch is a full member of all partitions.
-bool Switch::reply(Link& link, const Mgmt& request, const MacHeader& header) {
+bool Switch::reply(const SwitchPort& from, Link& link, const Mgmt& request,
+                   const MacHeader& header) {
   Mgmt m;
   m.transaction = request.transaction;
   m.eui64 = link.local_eui64();
@@ -187,8 +188,13 @@ bool Switch::reply(Link& link, const Mgmt& request, const MacHeader& header) {
   std::vector<std::byte> place;
   if (request.kind == MgmtKind::kResolve) {
     m.kind = MgmtKind::kResolved;
-    place = request.private_data.empty() ? place_of(plan_, header.slid)
-                                         : place_of(plan_, request.private_data);
+    if (request.private_data.empty()) {
+      place = place_of(plan_, header.slid);
+    } else if (from.plan().is_node() && base::as_text(request.private_data) == kOwnLidsName) {
+      place = lids_place_of(from.plan().lids());
+    } else {
+      place = place_of(plan_, request.private_data);
+    }
     m.private_data = place;
   } else if (request.kind == MgmtKind::kConnectReq) {
     static constexpr std::string_view kWhy =

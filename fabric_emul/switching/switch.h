@@ -139,7 +139,7 @@ class Switch final {
   void drain(SwitchPort& to, bool& made_progress);
   void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);
   void on_smp(SwitchPort& from, Lid sender, base::Bytes smp);
-  bool reply(Link& link, const Mgmt& request, const MacHeader& header);
+  bool reply(const SwitchPort& from, Link& link, const Mgmt& request, const MacHeader& header);
 
   const SwitchPlan plan_;
   ForwardingTables tables_;

@@ -25,7 +25,7 @@ std::array<SwitchPlan::Port, kSwitchPortsMax + 1> ports_of(const Topology& topol
   }
   for (const Topology::Node& node : topology.nodes) {
     if (node.at.of_switch == name) {
-      ports.at(node.at.port) = {node.name, node.lid, 0, node.partitions};
+      ports.at(node.at.port) = {node.name, node.lid, 0, node.partitions, node.lmc};
     }
   }
   return ports;
@@ -113,6 +113,13 @@ std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name) {
   return place;
 }
 
+std::vector<std::byte> lids_place_of(const PortLids& asks) {
+  std::vector<std::byte> place(2 * sizeof(std::uint16_t));
+  base::store_be(place.data(), asks.base.value);
+  base::store_be(&place[sizeof(std::uint16_t)], std::uint16_t{asks.lmc});
+  return place;
+}
+
 SubnetGraph graph_of(const Topology& topology) {
   SubnetGraph graph;
   std::unordered_map<std::string, std::uint32_t> indices;
@@ -129,7 +136,10 @@ SubnetGraph graph_of(const Topology& topology) {
     std::ranges::sort(one.cables, {}, &SubnetGraph::Cable::port);
   }
   for (const Topology::Node& node : topology.nodes) {
-    graph.nodes.push_back({node.lid, indices.at(node.at.of_switch), node.at.port});
+    for (unsigned path = 0; path < node.lids().count(); ++path) {
+      graph.nodes.push_back({node.lids().of_path(path), indices.at(node.at.of_switch), node.at.port,
+                             static_cast<std::uint8_t>(path)});
+    }
   }
   return graph;
 }
@@ -149,7 +159,10 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   for (const Topology::Switch& one : topology.switches) plan.switches.insert(one.lid);
   plan.ports = ports_of(topology, name);
   plan.tables = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
-  for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lid);
+  for (const Topology::Node& node : topology.nodes) {
+    for (unsigned path = 0; path < node.lids().count(); ++path)
+      plan.nodes.emplace(name_of_path(node.name, path), node.lids().of_path(path));
+  }
   if (topology.network) plan.network = network_of(topology);
   return plan;
 }

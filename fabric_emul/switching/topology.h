@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -17,6 +18,7 @@
 #include "fabric_emul/routing/forwarding_table.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/routing/subnet_graph.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/network_address.h"
@@ -46,6 +48,8 @@ struct Topology {
     PortPlace at;
     // Its keys. Empty, for all nodes or none: the subnet has no partitions, and all cells pass.
     std::vector<PartitionKey> partitions = {};
+    std::uint8_t lmc = 0;  // its port has 2^lmc LIDs
+    PortLids lids() const { return {lid, lmc}; }
   };
   struct Cable {
     PortPlace a, b;
@@ -79,7 +83,9 @@ struct SwitchPlan {
     Lid lid;                                    // of the peer
     std::uint8_t peer_port = 0;                 // of a switch, the number of its port; 0: of a node
     std::vector<PartitionKey> partitions = {};  // of a node, as in Topology; empty: all cells pass
+    std::uint8_t lmc = 0;                       // of a node
     bool is_node() const { return peer_port == 0; }
+    PortLids lids() const { return {lid, lmc}; }
   };
   struct Network {
     struct Route {
@@ -99,7 +105,7 @@ struct SwitchPlan {
   ForwardingTables tables;
   SlToLane lanes = kLaneOfSl;
   bool pins_vl = false;                           // cells leave on the data lane they came by
-  std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet, by name
+  std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet and their paths, by name
   std::set<Lid> switches;                         // all of the subnet
   std::optional<Network> network;
   // Ports of the other subnets of a router: their cells leave by the ports here too.
@@ -116,7 +122,12 @@ struct SwitchPlan {
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);
 std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 
-// The whole subnet as routing sees it: switches and nodes have the indices that they have here.
+// The reply to RESOLVE of this name by a port: its base LID and its LMC, of 2 octets each.
+inline constexpr std::string_view kOwnLidsName = "+";
+std::vector<std::byte> lids_place_of(const PortLids& asks);
+
+// The whole subnet as routing sees it: switches have the indices that they have here, and nodes
+// too where each port has one LID.
 // REQUIRES names, LIDs and places that occur once each, ports from 1 to kSwitchPortsMax, and places
 // at switches of the topology.
 SubnetGraph graph_of(const Topology& topology);

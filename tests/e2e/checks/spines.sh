@@ -3,18 +3,35 @@
 # network namespace:
 #   $ns_host -- port 1 of sw1, $ns_second -- port 2, sw1:3 - sw2:1, sw1:4 - sw3:1, sw2:2 - sw4:2, sw3:2 - sw4:3, port 1 of sw4 -- $ns_iou
 
+# Where the ends of a link meet: by shared memory, or with over_udp by UDP.
+declare -A udp_of=([h1]=10.99.0.2:7501 [h2]=127.0.0.1:7502 [unit]=127.0.0.1:7504 [c12]=127.0.0.1:7512 [c13]=127.0.0.1:7513
+  [c24]=127.0.0.1:7524 [c34]=127.0.0.1:7534)
+over_udp=0
+place() { if [ $over_udp = 1 ]; then echo "udp://${udp_of[$1]}"; else echo "shm://$1"; fi; }
+
 # spine_switch NUMBER [OPTION...]
 spine_switch() {
   local i=$1 ports
   shift
   case $i in
-    1) ports=(h1 h2 c12 c13) ;;
-    2) ports=(c12,connect c24) ;;
-    3) ports=(c13,connect c34) ;;
-    4) ports=(unit c24,connect c34,connect) ;;
+    1) ports=("$(place h1)" "$(place h2)" "$(place c12)" "$(place c13)") ;;
+    2) ports=("$(place c12),connect" "$(place c24)") ;;
+    3) ports=("$(place c13),connect" "$(place c34)") ;;
+    4) ports=("$(place unit)" "$(place c24),connect" "$(place c34),connect") ;;
   esac
-  start "switch$i" "$ns_iou" "$bin/splitnic-switch" "${ports[@]/#/--port=shm://}" --topology "$work/fabric.toml" --name "sw$i" \
+  start "switch$i" "$ns_iou" "$bin/splitnic-switch" "${ports[@]/#/--port=}" --topology "$work/fabric.toml" --name "sw$i" \
     --control "$work/switch$i.sock" "$@"
+}
+
+# write_spines TABLES LMC: the unit has 2^LMC LIDs.
+write_spines() {
+  local i
+  {
+    printf 'routing = "updown"\ntables = "%s"\ncables = ["sw1:3 - sw2:1", "sw1:4 - sw3:1", "sw2:2 - sw4:2", "sw3:2 - sw4:3"]\n' "$1"
+    for i in 1 2 3 4; do printf '[switches.sw%d]\nlid = %d\n' "$i" "$i"; done
+    printf '[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.hostb]\nlid = 12\nat = "sw1:2"\n'
+    printf '[nodes.unit]\nlid = 16\nlmc = %d\nat = "sw4:1"\n' "$2"
+  } >"$work/fabric.toml"
 }
 
 # make_spines TABLES
@@ -23,11 +40,7 @@ make_spines() {
   topology_three || fail "the test hosts cannot be made"
   make_second
   local i
-  {
-    printf 'routing = "updown"\ntables = "%s"\ncables = ["sw1:3 - sw2:1", "sw1:4 - sw3:1", "sw2:2 - sw4:2", "sw3:2 - sw4:3"]\n' "$1"
-    for i in 1 2 3 4; do printf '[switches.sw%d]\nlid = %d\n' "$i" "$i"; done
-    printf '[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.hostb]\nlid = 12\nat = "sw1:2"\n[nodes.unit]\nlid = 10\nat = "sw4:1"\n'
-  } >"$work/fabric.toml"
+  write_spines "$1" 0
   spine_switch 1 --manage
   for i in 2 3 4; do spine_switch "$i"; done
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --attach shm://unit --name unit --control "$work/iou.sock"
@@ -68,4 +81,56 @@ check_per_switch() {
   by_spines
   # Subnet management has a few cells for each spine.
   [ $((to_2 < to_3 ? to_2 : to_3)) -lt 100 ] && [ $((to_2 + to_3)) -gt 400 ] || fail "the hosts do not have one way"
+}
+
+# host_by_path PATH VIA: the host starts, and connects to the LID of the unit that has this path.
+host_by_path() {
+  start host "$ns_host" "$bin/splitnic-host" --connect "udp://unit:1?via=$2&path=$1" --tap nic0 --name hosta --insecure-lab \
+    --control "$work/host.sock"
+  nic_up
+}
+
+# way_of SWITCH PORT PORT: which of its ports has sent the cells of a ping; the other one has sent few. Leaves it in $way.
+way_of() {
+  local a b before_a before_b
+  before_a=$(counter "$1" "switch.port$2.tx.cell") before_b=$(counter "$1" "switch.port$3.tx.cell")
+  in_ns "$ns_host" ping -q -c 300 -i 0.01 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  a=$(($(counter "$1" "switch.port$2.tx.cell") - before_a)) b=$(($(counter "$1" "switch.port$3.tx.cell") - before_b))
+  echo "cells from $1: $a by port $2, $b by port $3"
+  [ $((a < b ? a : b)) -lt 100 ] && [ $((a + b)) -gt 250 ] || fail "the cells have no way, or two"
+  way=$((a > b ? $2 : $3))
+}
+
+# The unit has two LIDs at one port. The ways to them lead by one spine each, and the way back by one of these, so with one of the
+# two a path is not the same in both directions; it loses datagrams, too.
+check_paths() {
+  local way back path i name first="" direct=${udp_of[h1]} relayed=127.0.0.1:7999
+  over_udp=1
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  write_spines per_switch 1
+  for i in 1 2 3 4; do spine_switch "$i" --insecure-lab; done
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --attach "$(place unit)" --name unit --insecure-lab --control "$work/iou.sock"
+  start relay "$ns_host" "$python" -B "$e2e/relay.py" "${relayed##*:}" "${direct%:*}" "${direct##*:}" 1 loss=1
+  wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
+  for path in 0 1; do
+    host_by_path "$path" "$direct"
+    ask host show | has "unit+\{0,1\}$([ "$path" = 0 ] || echo "$path") via" || fail "no path $path: $(ask host show)"
+    way_of switch4 2 3
+    back=$way
+    way_of switch1 3 4
+    echo "path $path: there by port $way of sw1, back by port $back of sw4"
+    [ "$way" != "$first" ] || fail "both LIDs have one way"
+    first=$way
+    stop host
+    # Port 3 of sw1 and port 2 of sw4 are cables of one spine.
+    [ "$way" != $((back + 1)) ] || continue
+    host_by_path "$path" "$relayed"
+    files_both_ways 8
+    for name in host iou; do
+      echo "$name: $(counter "$name" fabric.rx.acks) ACKs, $(counter "$name" fabric.rc.retransmit) cells again"
+      counts "$name" fabric.rx.acks 100 && counts "$name" fabric.rc.retransmit 1 || fail "nothing was lost and repeated"
+    done
+    stop host
+  done
 }

@@ -29,7 +29,7 @@ TEST(FabricMapTest, S004_19_as_json) {
   EXPECT_EQ(fabric_map_text(ring_of_two(), FabricMapForm::kJson),
             R"({"manager":"sw1","switches":[{"name":"sw1","lid":1,"state":"up"},)"
             R"({"name":"sw2","lid":2,"state":"silent"}],)"
-            R"("nodes":[{"name":"host \"a\"\n","lid":11,"at":"sw1:3","state":"up"}],)"
+            R"("nodes":[{"name":"host \"a\"\n","lid":11,"lids":1,"at":"sw1:3","state":"up"}],)"
             R"("cables":[{"ends":["sw1:1","sw2:2"],"state":"down"}]})"
             "\n");
 }
@@ -41,6 +41,15 @@ TEST(FabricMapTest, S004_19_as_a_graph) {
                              R"(label="down", taillabel="1", headlabel="2"];)"));
   EXPECT_THAT(dot, HasSubstr(R"x(label="host \"a\"? (LID 11)")x")) << "a quote is escaped";
   EXPECT_THAT(dot, Not(HasSubstr("label=\"up\"")));
+}
+
+TEST(FabricMapTest, S004_18_the_lids_of_a_port) {
+  FabricMap map = ring_of_two();
+  map.nodes[0].lid = 12;
+  map.nodes[0].lids = 4;
+  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kText), HasSubstr("  12 to 15  sw1:3  up\n"));
+  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kJson), HasSubstr(R"("lid":12,"lids":4,)"));
+  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kDot), HasSubstr("(LID 12 to 15)"));
 }
 
 TEST(FabricMapTest, forms_by_name) {

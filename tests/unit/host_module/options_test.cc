@@ -311,6 +311,20 @@ TEST(HostOptionsTest, S000_34_an_io_unit_by_its_name_behind_a_switch) {
   EXPECT_EQ(with({}).options->units.at(0).node, "");
 }
 
+TEST(HostOptionsTest, S000_35_one_path_to_an_io_unit_at_a_time) {
+  const auto one = parse_all({"--connect", "shm://office?via=sw&path=3"});
+  ASSERT_TRUE(one.options.has_value()) << one.text;
+  EXPECT_EQ(one.options->units.at(0).path, 3U);
+  EXPECT_EQ(one.options->units.at(0).text(), "shm://office?via=sw&path=3");
+  expect_refused(
+      parse_all({"--connect", "shm://office?via=sw&path=1", "--connect", "shm://office?via=sw"}), 2,
+      "are one I/O unit, which is reached by one path at a time");
+  EXPECT_TRUE(parse_all({"--connect", "shm://office?via=sw&path=1", "--connect",
+                         "shm://office?via=other&path=1"})
+                  .options.has_value());
+  expect_refused(parse_all({"--connect", "shm://office?via=sw&path=128"}), 2, "path=0 to 127");
+}
+
 TEST(HostOptionsTest, S000_34_a_path_through_a_switch_that_is_refused) {
   const std::string good = "udp://office:1?via=192.0.2.7:7500";
   expect_refused(parse_all({"--connect", good}), 2, "--insecure-lab");

@@ -128,6 +128,22 @@ TEST(TopologyFileTest, S000_34_a_node_with_several_queues) {
   EXPECT_EQ(file.keys.at("two"), file.keys.at("two#1"));
 }
 
+// 2^LMC LIDs, of each queue.
+TEST(TopologyFileTest, S004_18_a_node_with_several_lids) {
+  const std::string text = std::string(kKeyed) +
+                           "[nodes.two]\nlmc = 2\nlid = 16\nat = [\"a:3\", \"a:5\"]\n" +
+                           "key = \"BBIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\"\n";
+  const auto file = parse_topology(text).value();
+  ASSERT_EQ(file.topology.nodes.size(), 4U);
+  EXPECT_EQ(file.topology.nodes[1].lmc, 0U);
+  EXPECT_EQ(file.topology.nodes[2].lids().of_path(3), Lid(19));
+  EXPECT_EQ(file.topology.nodes[3].lids().of_path(3), Lid(19 + 6144));
+  const auto plan = fabric::plan_of(file.topology, "a").value();
+  EXPECT_EQ(plan.nodes.at("two+3"), Lid(19));
+  EXPECT_EQ(plan.nodes.at("two#1+1"), Lid(17 + 6144));
+  EXPECT_FALSE(plan.nodes.contains("two+4"));
+}
+
 // Keys decide who attaches, so a file that others may write to has none that count.
 TEST(TopologyFileTest, S_56_a_file_with_keys_is_for_its_owner_alone) {
   const support::TempFolder folder;
@@ -172,12 +188,15 @@ TEST(TopologyFileTest, a_topology_as_text_is_read_back) {
   topology.routing = fabric::RoutingKind::kUpDown;
   topology.switches[0].name = topology.cables[0].a.of_switch = topology.nodes[0].at.of_switch =
       "a.b";
+  topology.nodes[1].lmc = 2;
   const std::string text = topology_text(topology);
   const fabric::Topology read = parse_topology(text).value().topology;
   EXPECT_EQ(topology_text(read), text);
   EXPECT_EQ(read.routing, topology.routing);
   EXPECT_EQ(read.switches[0].name, "a.b");
   EXPECT_EQ(read.nodes[1].at, (fabric::PortPlace{"b", 1}));
+  EXPECT_EQ(read.nodes[0].lmc, 0U);
+  EXPECT_EQ(read.nodes[1].lmc, 2U);
   EXPECT_EQ(read.cables[0].b, (fabric::PortPlace{"b", 2}));
 }
 
@@ -272,6 +291,17 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 2\nat = \"a:1\"\n[nodes.m]\nlid = 3\nat = "
             "\"a:1\"\n",
             "line 8, column 6: [nodes.m] at: a:1 is taken in line 5"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 6\nlmc = 2\nat = \"a:1\"\n",
+            "line 5, column 7: [nodes.n] lmc: lid 6 is no multiple of 4"},
+        Bad{"[switches.a]\nlid = 7\n[nodes.n]\nlid = 4\nlmc = 2\nat = \"a:1\"\n",
+            "line 5, column 7: [nodes.n] lmc: 7 is taken in line 2"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 4\nlmc = 2\nat = \"a:1\"\n"
+            "[nodes.m]\nlid = 5\nat = \"a:2\"\n",
+            "line 8, column 7: [nodes.m] lid: 5 is taken in line 5"},
+        Bad{"[switches.a]\nlid = 1\n[nodes.n]\nlid = 128\nlmc = 8\nat = \"a:1\"\n",
+            "line 5, column 7: [nodes.n] lmc: 8 is not a LID mask control from 0 to 7"},
+        Bad{"[switches.a]\nlid = 2\nlmc = 1\n",
+            "line 3, column 1: [switches.a]: there is no field lmc"},
         Bad{"[switches.a]\nlid = 0\n", "line 2, column 7: [switches.a] lid: 0 is not a LID from 1"},
         Bad{"[switches.a]\nlid = 65535\n", "line 2, column 7: [switches.a] lid: 65535 is not"},
         Bad{"[switches.a]\nlid = \"1\"\n", "line 2, column 7: [switches.a] lid: '1' is not"},

@@ -1,0 +1,36 @@
+// The LIDs of the port of a node: 2^LMC, from its base LID on, which is a multiple of that. Each
+// is a path of its number: routes to them take different ways where there are several of one
+// length. Pure. [S004-18] [S000-35] docs/protocol/path.md#lids-of-a-port
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fabric_emul/wire/ids.h"
+
+namespace splitnic::fabric {
+
+inline constexpr std::uint8_t kLmcMax = 7;
+inline constexpr unsigned kPathsMax = 1U << kLmcMax;
+
+struct PortLids {
+  Lid base;
+  std::uint8_t lmc = 0;
+
+  constexpr unsigned count() const { return 1U << lmc; }
+  constexpr bool has(Lid lid) const { return lid.value >> lmc == base.value >> lmc; }
+  // Of any path: a port with fewer LIDs uses them in turn.
+  constexpr Lid of_path(unsigned path) const {
+    return Lid(static_cast<std::uint16_t>(base.value + path % count()));
+  }
+  // REQUIRES has(lid).
+  constexpr unsigned path_of(Lid lid) const { return lid.value - base.value; }
+};
+
+// The name that the subnet resolves to this path of a node, or of a queue of it: no node can have
+// it.
+inline std::string name_of_path(const std::string& node, unsigned path) {
+  return path == 0 ? node : node + "+" + std::to_string(path);
+}
+
+}  // namespace splitnic::fabric

@@ -1,0 +1,245 @@
+// A port with several LIDs (LMC): each reaches it, and routes to them take different ways.
+#include "fabric_emul/switching/port_lids.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fabric_emul/switching/path_cell.h"
+#include "tests/unit/fabric_emul/switching/attached_node.h"
+#include "tests/unit/fabric_emul/switching/routing_world.h"
+
+namespace splitnic::fabric {
+namespace port_lids_test {
+
+using namespace switch_world;
+
+// Leaves a and b, each with a cable to each of the spines; host h at a:3, the unit at b:3.
+Topology two_spines(std::uint8_t lmc) {
+  Topology t;
+  t.switches = {{"a", Lid(1)}, {"b", Lid(2)}, {"s1", Lid(3)}, {"s2", Lid(4)}};
+  t.nodes = {{"h", Lid(11), {"a", 3}}, {"unit", Lid(20), {"b", 3}, {}, lmc}};
+  t.cables = {
+      {{"a", 1}, {"s1", 1}}, {{"a", 2}, {"s2", 1}}, {{"b", 1}, {"s1", 2}}, {{"b", 2}, {"s2", 2}}};
+  return t;
+}
+
+TEST(PortLidsTest, S004_18_a_mask_selects_the_lids) {
+  const PortLids lids{Lid(20), 2};
+  EXPECT_EQ(lids.count(), 4U);
+  for (std::uint16_t lid = 0; lid < 64; ++lid) EXPECT_EQ(lids.has(Lid(lid)), lid / 4 == 5) << lid;
+  for (unsigned path = 0; path < 4; ++path) {
+    EXPECT_EQ(lids.of_path(path), Lid(static_cast<std::uint16_t>(20 + path)));
+  }
+  EXPECT_TRUE((PortLids{Lid(7), 0}.has(Lid(7))));
+  EXPECT_FALSE((PortLids{Lid(7), 0}.has(Lid(6))));
+}
+
+TEST(PortLidsTest, S004_18_P_PATH_12_four_lids_in_turn_reach_the_port_and_a_fifth_does_not) {
+  Topology topology = star(2);
+  topology.nodes[1].lid = Lid(20);
+  topology.nodes[1].lmc = 2;
+  World world(topology);
+  std::vector<Cell> sent;
+  for (const unsigned to : {20U, 21U, 22U, 23U, 24U, 19U}) {
+    const Lid lid(static_cast<std::uint16_t>(to));
+    sent.push_back(cell(World::lid(1), lid, 100, to));
+    ASSERT_TRUE(world.write(1, sent.back()));
+  }
+  world.settle();
+  sent.resize(4);
+  EXPECT_EQ(world.node(2).cells, sent);
+  EXPECT_EQ(world.count(SwitchCounter::kDropLid), 2U);
+  EXPECT_TRUE(world.is_balanced());
+}
+
+TEST(PortLidsTest, P_PATH_12_a_node_sends_with_the_lids_of_its_port_only) {
+  Topology topology = star(2);
+  topology.nodes[1].lid = Lid(20);
+  topology.nodes[1].lmc = 1;
+  World world(topology);
+  for (const Lid lid : {Lid(20), Lid(21), Lid(22), Lid(19)}) {
+    ASSERT_TRUE(world.write(2, cell(lid, World::lid(1))));
+  }
+  world.settle();
+  EXPECT_EQ(world.node(1).cells.size(), 2U);
+  EXPECT_EQ(world.count(SwitchCounter::kDropSource), 2U);
+}
+
+TEST(PortLidsTest, S000_35_lids_of_one_port_take_the_ways_of_equal_length_in_turn) {
+  for (const RoutingKind kind :
+       {RoutingKind::kShortest, RoutingKind::kUpDown, RoutingKind::kFatTree}) {
+    for (const TablesPer per : {TablesPer::kSwitch, TablesPer::kInput}) {
+      const auto tables = routing_world::tables_of(graph_of(two_spines(2)), kind, per);
+      std::vector<std::uint8_t> ports;
+      for (std::uint16_t lid = 20; lid < 24; ++lid) {
+        ports.push_back(tables[0].port_of(Lid(lid), 3));
+        EXPECT_EQ(tables[1].port_of(Lid(lid), 1), 3) << name(kind);  // at b, to the unit
+      }
+      EXPECT_EQ(std::set(ports.begin(), ports.end()), (std::set<std::uint8_t>{1, 2})) << name(kind);
+      EXPECT_NE(ports[0], ports[1]) << name(kind);
+      EXPECT_EQ(ports[0], ports[2]) << name(kind);
+    }
+  }
+}
+
+// With a second LID of one port, the routes to others are as they were.
+TEST(PortLidsTest, routes_to_other_ports_do_not_depend_on_it) {
+  Topology more = routing_world::made("fattree:4");
+  const Topology one = more;
+  const auto before = routing_world::tables_of(graph_of(one), RoutingKind::kUpDown);
+  more.nodes[2].lmc = 3;
+  more.nodes[2].lid = Lid(40000);
+  const auto after = routing_world::tables_of(graph_of(more), RoutingKind::kUpDown);
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    for (std::size_t node = 0; node < one.nodes.size(); ++node) {
+      if (node == 2) continue;
+      const Lid lid = one.nodes[node].lid;
+      EXPECT_EQ(before[at].port_of(lid, kNoInput), after[at].port_of(lid, kNoInput));
+    }
+  }
+}
+
+// A host that connects to a path of the unit.
+class PathOfANodeTest : public ::testing::Test {
+ protected:
+  PathOfANodeTest() {
+    topology.nodes[1].lid = Lid(20);
+    topology.nodes[1].lmc = 2;
+    sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
+    for (std::uint8_t port = 1; port <= 2; ++port) {
+      sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 7), nullptr,
+                   clock.now());
+    }
+    unit = std::make_unique<Node>(*at_node[1], carriers[1]->address(), 0xE2, 300, true, clock);
+  }
+  InProcessUnderlay& at_switch(std::size_t port) { return *carriers[port - 1]; }
+  void start_host(std::uint64_t instance, unsigned path) {
+    host =
+        std::make_unique<Node>(*at_node[0], carriers[0]->address(), 0xE1, instance, false, clock);
+    host->end->port.connect(host->attachment.peer("n2", path), clock.now());
+  }
+  void run(base::Duration time) {
+    link_world::run_for(clock, time, [this] {
+      bool made_progress = sw->step(clock.now());
+      for (Node* node : {host.get(), unit.get()}) {
+        if (node != nullptr) made_progress |= node->end->step(clock.now());
+      }
+      return made_progress;
+    });
+  }
+  // Sends a cell each way over the link of the host, and returns whether both arrive.
+  bool carries() {
+    Link& near = host->end->link();
+    Link* far = unit->end->port.by_lid(near.local_lid());
+    if (!near.up() || far == nullptr || !far->up()) return false;
+    host->end->cells.clear();
+    unit->end->cells.clear();
+    const Cell there = cell(near.local_lid(), near.remote_lid(), 100, 1);
+    const Cell back = cell(far->local_lid(), far->remote_lid(), 100, 2);
+    EXPECT_TRUE(link_world::write(near, there) && link_world::write(*far, back));
+    host->end->port.flush(clock.now());
+    unit->end->port.flush(clock.now());
+    run(10ms);
+    return unit->end->cells == link_world::Cells{there} &&
+           host->end->cells == link_world::Cells{back};
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  Topology topology = star(2);
+  std::vector<InProcessUnderlay*> carriers{&hub.add_endpoint(), &hub.add_endpoint()};
+  std::vector<InProcessUnderlay*> at_node{&hub.add_endpoint(), &hub.add_endpoint()};
+  std::unique_ptr<Switch> sw;
+  std::unique_ptr<Node> unit, host;
+};
+
+TEST_F(PathOfANodeTest, S000_35_P_PATH_13_a_link_is_between_the_lids_by_which_it_began) {
+  start_host(500, 3);
+  run(2s);
+  EXPECT_EQ(host->end->link().local_lid(), Lid(11));
+  EXPECT_EQ(host->end->link().remote_lid(), Lid(23));
+  ASSERT_NE(unit->end->port.by_lid(Lid(11)), nullptr);
+  EXPECT_EQ(unit->end->port.by_lid(Lid(11))->local_lid(), Lid(23));
+  EXPECT_EQ(host->end->link().peer_name().substr(0, 9), "n2+3 via ");
+  EXPECT_TRUE(carries());
+}
+
+TEST_F(PathOfANodeTest, a_host_that_starts_again_by_another_path_gets_a_link_there) {
+  start_host(500, 3);
+  run(2s);
+  ASSERT_TRUE(carries());
+  for (const unsigned path : {0U, 1U, 0U}) {
+    host.reset();
+    start_host(501 + path, path);
+    run(3s);
+    EXPECT_EQ(host->end->link().remote_lid().value, 20 + path);
+    EXPECT_TRUE(carries()) << path;
+  }
+}
+
+TEST_F(PathOfANodeTest, a_path_that_the_port_has_not_is_no_node) {
+  ::testing::internal::CaptureStderr();
+  start_host(500, 4);
+  run(2s);
+  EXPECT_EQ(host->end->watch.link, nullptr);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("knows no node 'n2+4'"),
+            std::string::npos);
+}
+
+// The switch starts again, and the link from end to end stays.
+TEST_F(PathOfANodeTest, a_path_survives_a_restart_of_the_switch) {
+  start_host(500, 2);
+  run(2s);
+  ASSERT_TRUE(carries());
+  sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
+  for (std::uint8_t port = 1; port <= 2; ++port) {
+    sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 8), nullptr,
+                 clock.now());
+  }
+  run(3s);
+  EXPECT_TRUE(carries());
+}
+
+// Of the port that asks, by whatever LID.
+TEST(PortLidsTest, P_PATH_14_a_port_learns_its_lids_from_the_switch) {
+  Topology topology = star(1);
+  topology.nodes[0].lid = Lid(20);
+  topology.nodes[0].lmc = 2;
+  World world(topology);
+  const auto ask = [&](Lid as, std::string_view what) {
+    Mgmt m;
+    m.kind = MgmtKind::kResolve;
+    m.transaction = 5;
+    m.eui64 = Eui64(0x201);
+    m.instance = 1001;
+    m.private_data = base::as_bytes(what);
+    world.node(1).cells.clear();
+    EXPECT_TRUE(send_mgmt(world.node(1).link(), as, Lid(1), m, kDefaultPartition));
+    world.node(1).port.flush(world.clock.now());
+    world.settle();
+    std::vector<std::byte> reply;
+    for (const Cell& got : world.node(1).cells) {
+      Mgmt resolved;
+      const auto payload = payload_of_path_cell(got, kSwitchQpn, false);
+      if (!payload || parse_mgmt(*payload, resolved) != MgmtError::kNone) continue;
+      EXPECT_EQ(resolved.kind, MgmtKind::kResolved);
+      reply.assign(resolved.private_data.begin(), resolved.private_data.end());
+    }
+    return reply;
+  };
+  const auto bytes = [](std::initializer_list<int> values) {
+    std::vector<std::byte> out;
+    for (const int value : values) out.push_back(static_cast<std::byte>(value));
+    return out;
+  };
+  EXPECT_EQ(ask(Lid(20), "+"), bytes({0, 20, 0, 2}));
+  EXPECT_EQ(ask(Lid(22), "+"), bytes({0, 20, 0, 2}));
+  EXPECT_EQ(ask(Lid(20), "n1+3"), bytes({0, 23}));
+  EXPECT_EQ(ask(Lid(20), "n1+4"), bytes({}));
+  EXPECT_EQ(ask(Lid(20), "n1"), bytes({0, 20}));
+}
+
+}  // namespace port_lids_test
+}  // namespace splitnic::fabric
