@@ -31,7 +31,8 @@ tests+=(podman runc)
 configurators=(network-manager:NetworkManager.service,NetworkManager-wait-online.service,NetworkManager-dispatcher.service
   ifupdown:networking.service
   podman:podman.socket,podman.service,podman-auto-update.timer,podman-auto-update.service,podman-restart.service)
-package=(dpkg-dev debhelper)
+# build-essential is what dpkg-buildpackage asks for besides the Build-Depends.
+package=(build-essential dpkg-dev debhelper)
 
 wanted=("${build[@]}" "${package[@]}" "${demo[@]}" "${tests[@]}")
 [ "${1:-}" = "--build" ] && wanted=("${build[@]}")

@@ -12,8 +12,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The packages that debian/control names for this machine, one per line; debhelper-compat is provided by debhelper.
+# The packages that debian/control names for this machine, one per line, and build-essential, which every build of a package
+# needs; debhelper-compat is provided by debhelper.
 build_depends() {
+  echo build-essential
   perl -MDpkg::Control::Info -MDpkg::Deps -e '
     my $needed = Dpkg::Control::Info->new($ARGV[0])->get_source()->{"Build-Depends"};
     print join("\n", map { $_->{package} } deps_parse($needed, build_dep => 1, reduce_arch => 1)->get_deps()), "\n";' "$1" |
