@@ -70,8 +70,8 @@ bool Host::write_received(base::Time now) {
   rx_blocked_ = false;
   std::array<base::Bytes, kFramesPerBatch> out;
   while (rx_done_ < rx_.size()) {
-    // The header is rebuilt before every attempt: the peer may still write to the element
-    // [S002-19].
+    // The header is rebuilt before every attempt: offloads and MTU may have changed since. Nobody
+    // writes to a FILLED element [S001-14].
     std::size_t count = 0;
     const std::size_t first = rx_done_;
     for (; first + count < rx_.size(); ++count) {

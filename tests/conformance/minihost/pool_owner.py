@@ -140,7 +140,7 @@ class PoolOwner:
 
     def _filled(self, pool, first, count, size):
         pool.fill(first, count)
-        raw = pool.raw(first, size)                        # P-SEC-6: a copy, because the window stays open
+        raw = pool.raw(first, size)                              # a copy: the element is released below
         self.deliver(raw)
         pool.release(first, count)                               # P-POOL-8: its reader has taken the data out
 
