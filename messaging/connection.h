@@ -1,6 +1,7 @@
-// One connection between a host and an I/O unit: one channel pair per queue, each with its channels
-// 0 and 1, its pools and its pool numbers [S001-27]. The first pair also carries CfgUtil for the
-// connection. Frames of one flow use one pair and so stay in order; frames of different flows may
+// One connection between a host and an I/O unit: one channel pair per queue of the connection
+// (docs/GLOSSARY.md), which is not a queue of the program. Each pair has its channels 0 and 1, its
+// pools and its pool numbers [S001-27]. The first pair also carries CfgUtil for the connection.
+// Frames of one flow use one pair and so stay in order; frames of different flows may
 // overtake each other. The pairs share --pool: together they have the elements that a single pair
 // would have, rounded up.
 //
