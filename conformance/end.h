@@ -19,14 +19,13 @@
 
 #include "base/random.h"
 #include "conformance/event.h"
+#include "conformance/inbox.h"
 #include "conformance/line.h"
 #include "conformance/outcome.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/cfg_util.h"
 
 namespace splitnic::conformance {
-
-using ByteVector = std::vector<std::byte>;
 
 inline constexpr std::uint64_t kFeatureVnet = 1U << 6;  // of INIT_NIC
 
@@ -123,25 +122,12 @@ class End {
   std::optional<Event> await(EventKind kind, std::string_view expected);
   std::optional<Event> await_if(const std::function<bool(const Event&)>& suits,
                                 std::string_view expected, base::Duration at_least = {});
-  // The number of events of a kind that wait.
-  std::size_t waiting(EventKind kind) const;
-  // Whether a message with this Transaction Context waits.
-  bool has_message(messaging::TransactionContext context) const;
-  const std::deque<Event>& events() const { return events_; }
-  void forget_events() {
-    events_.clear();
-    retransmitted_.clear();
-  }
-  // Those that came before this link was up: the target sent them on the link before.
-  void forget_cells();
+  // What was received.
+  Inbox& inbox() { return inbox_; }
   // Takes what arrives for so long.
   void listen(base::Duration span);
   // While this end waits, the link of the other one stays alive too. `other` outlives this.
   void accompany(End& other) { companions_.push_back(&other); }
-  std::size_t idles() const { return idles_; }
-  // The LCNs of cells of channel 0 that came once more, since forget_events().
-  const std::vector<fabric::Lcn>& retransmitted() const { return retransmitted_; }
-  std::string last_received() const { return last_; }
 
   // Link.
   fabric::Init init(fabric::InitStep step);
@@ -247,7 +233,7 @@ class End {
 
  protected:
   // The events that each role treats in its way; by default they wait.
-  virtual void take_init(const Event& event) { queue(event); }
+  virtual void take_init(const Event& event) { inbox_.add(event); }
   virtual void take_mgmt(const Event& event);
   // Whether the target has sent this on the link before this one: it is no event then.
   virtual bool is_of_link_before(const fabric::Mgmt& /*mgmt*/) { return false; }
@@ -267,7 +253,6 @@ class End {
 
   std::optional<Event> await_until(const std::function<bool(const Event&)>& suits, base::Time until,
                                    std::string_view expected);
-  void queue(const Event& event);
   // A rule of the protocol, whatever the case is about: if it is broken, the case has failed.
   bool rule(bool is_kept, std::string_view what);
   // Takes one datagram, or waits until then. Returns whether there may be more.
@@ -311,12 +296,7 @@ class End {
   base::Random& random_;
   Outcome& outcome_;
   base::Time until_;  // of the case
-  std::deque<Event> events_;
-  std::deque<ByteVector> kept_;
-  std::size_t kept_bytes_ = 0;
-  std::string last_ = "nothing";
-  std::size_t idles_ = 0;
-  std::vector<fabric::Lcn> retransmitted_;
+  Inbox inbox_;
   std::vector<End*> companions_;
 
   std::string capabilities_;

@@ -113,7 +113,7 @@ void End::take_mgmt(const Event& event) {
     if (replies_to_disc) send(mgmt(MgmtKind::kDiscRep, event.mgmt.transaction));
     if (event.mgmt.transaction == transaction_) is_connected_ = false;
   }
-  queue(event);
+  inbox_.add(event);
 }
 
 bool End::adopt(const Mgmt& theirs) {

@@ -28,7 +28,7 @@ std::string echo_of(messaging::TransactionContext context) {
 }  // namespace
 
 bool End::expect(bool is_met, std::string_view expected) {
-  if (!is_met) outcome_.miss(std::string(expected), last_received());
+  if (!is_met) outcome_.miss(std::string(expected), inbox_.last());
   return is_good();
 }
 
@@ -69,8 +69,8 @@ bool End::expect_serving(std::string_view expected) {
 
 bool End::expect_ignored(std::string_view expected) {
   return expect_serving(expected) &&
-         expect(waiting(EventKind::kNak) + waiting(EventKind::kTerminate) +
-                        waiting(EventKind::kMgmt) ==
+         expect(inbox_.waiting(EventKind::kNak) + inbox_.waiting(EventKind::kTerminate) +
+                        inbox_.waiting(EventKind::kMgmt) ==
                     0,
                 expected);
 }
@@ -98,7 +98,7 @@ bool End::expect_ended(std::string_view expected) {
   if (!is_good()) return false;
   const auto context = next_context();
   send_request(context, messaging::CfgCode::kEcho, {});
-  return expect_disc(expected) && expect(!has_message(context), expected);
+  return expect_disc(expected) && expect(!inbox_.has_message(context), expected);
 }
 
 bool End::expect_unserved(std::string_view expected) {
@@ -123,7 +123,7 @@ bool End::expect_ended_by(const Event& nak, std::string_view expected) {
   const auto is_of_queue_pair = [&nak](const Event& e) {
     return e.channel == nak.channel && (e.kind == EventKind::kAck || e.kind == EventKind::kNak);
   };
-  std::erase_if(events_, is_of_queue_pair);
+  inbox_.forget_if(is_of_queue_pair);
   Channel& c = channel(nak.channel);
   if (nak.ack.selective) c.lcn = nak.ack.cumulative + 1U;
   c.psn = nak.header.psn;
@@ -138,9 +138,8 @@ bool End::expect_ended_by(const Event& nak, std::string_view expected) {
       },
       "DISC_REP");
   listen(kAckWithin);
-  const auto taken = std::ranges::find_if(events_, is_of_queue_pair);
-  if (taken != events_.end()) last_ = text_of(*taken);
-  return expect(taken == events_.end() && !has_message(contexts[0]) && !has_message(contexts[1]),
+  const bool has_taken = inbox_.take(is_of_queue_pair).has_value();
+  return expect(!has_taken && !inbox_.has_message(contexts[0]) && !inbox_.has_message(contexts[1]),
                 expected) &&
          expect_disc("DISC of a connection whose queue pair has failed");
 }

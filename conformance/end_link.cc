@@ -22,6 +22,7 @@ End::End(Line& line, const EndConfig& config, base::Random& random, Outcome& out
       random_(random),
       outcome_(outcome),
       until_(line.now() + std::max<base::Duration>(kRepliesMax * config.timeout, kCaseMin)),
+      inbox_(outcome),
       context_(random.next() >> 2) {
   lid_ = config.lid;
   const std::size_t stride = std::min<std::size_t>(

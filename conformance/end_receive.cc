@@ -1,5 +1,6 @@
 // The receiving side of the suite's end: datagrams become events.
 #include <algorithm>
+#include <utility>
 
 #include "conformance/end.h"
 #include "fabric_emul/wire/flit.h"
@@ -12,7 +13,6 @@ using fabric::CellView;
 using fabric::Op;
 using messaging::Function;
 
-constexpr std::size_t kRetransmittedMax = 4096;  // more are a flood
 constexpr std::size_t kPacketBytesMax = 66'000;
 constexpr std::size_t kTakenMax = 4096;  // more than a window holds
 
@@ -57,7 +57,7 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
     case fabric::FlitType::kInit:
       return take_init_flit(flit, datagram_bytes);
     case fabric::FlitType::kIdle:
-      ++idles_;
+      inbox_.add_idle();
       return;
     case fabric::FlitType::kData:
       if (!check_data_flit(flit.header) || takes_whole(flit.header, flit.payload)) return;
@@ -71,11 +71,9 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
 void End::take_lane_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   Lanes::Taken taken = line_.lanes().take(now(), flit);
   if (!rule(taken.broken.empty(), taken.broken)) return;
-  if (flit.header.type == fabric::FlitType::kIdle) ++idles_;
+  if (flit.header.type == fabric::FlitType::kIdle) inbox_.add_idle();
   if (!taken.cell) return;
-  kept_bytes_ += taken.cell->size();
-  kept_.push_back(*std::move(taken.cell));
-  const base::Bytes cell = kept_.back();
+  const base::Bytes cell = inbox_.keep(*std::move(taken.cell));
   line_.note_cell(Direction::kReceived, cell);
   take_cell(cell, flit.header.vl, datagram_bytes);
 }
@@ -124,23 +122,23 @@ void End::take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_byt
   const auto at = std::ranges::find_if(channels_, [&](const Channel& c) {
     return c.own == view.header.dqpn && c.peer == view.header.sqpn && c.own != fabric::Qpn();
   });
-  if (at == channels_.end()) return queue(event);
+  if (at == channels_.end()) return inbox_.add(event);
   event.channel = static_cast<unsigned>(at - channels_.begin());
   switch (view.header.op) {
     case Op::kAck:
     case Op::kNak:
       event.kind = view.header.op == Op::kAck ? EventKind::kAck : EventKind::kNak;
       if (!rule(view.header.lcn == fabric::Lcn(), "LCN 0 in ACK and NAK")) return;
-      if (fabric::parse_ack(view, event.ack)) queue(event);
+      if (fabric::parse_ack(view, event.ack)) inbox_.add(event);
       return;
     case Op::kTerminate:
       event.kind = EventKind::kTerminate;
-      return queue(event);
+      return inbox_.add(event);
     case Op::kSend:
     case Op::kRdmaWrite:
       return take_request(event.channel, view);
     default:
-      return queue(event);
+      return inbox_.add(event);
   }
 }
 
@@ -189,10 +187,7 @@ void End::take_retransmission(unsigned channel, const CellView& view) {
             "a cell that comes once more as it was before")) {
     return;
   }
-  if (retransmitted_.size() == kRetransmittedMax)
-    outcome_.fail("a target that does not flood", last_);
-  if (channel == 0) retransmitted_.push_back(h.lcn);
-  last_ = "a retransmission";
+  inbox_.add_retransmission(channel, h.lcn);
   if (may_acknowledge(channel)) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
 }
 
@@ -208,16 +203,13 @@ void End::finish_packet(unsigned channel, const CellView& view) {
   if (may_acknowledge(channel) && c.service == fabric::Service::kRc) {
     send_ack(channel, Op::kAck, ack_of(channel), view.header.psn, view.header.csn);
   }
-  kept_.push_back(std::move(c.partial));
-  c.partial.clear();
-  kept_bytes_ += kept_.back().size();
   Event event = c.packet;
-  event.bytes = kept_.back();
+  event.bytes = inbox_.keep(std::exchange(c.partial, {}));
   event.header = view.header;
   event.idata = view.idata;
   if (view.header.op == Op::kRdmaWrite) {
     event.kind = EventKind::kWrite;
-    return queue(event);
+    return inbox_.add(event);
   }
   event.kind = EventKind::kMessage;
   const auto header = messaging::MessageHeader::parse(event.bytes);
@@ -228,7 +220,7 @@ void End::finish_packet(unsigned channel, const CellView& view) {
     return;
   }
   event.message = *header;
-  if (take_message(event)) queue(event);
+  if (take_message(event)) inbox_.add(event);
 }
 
 // Returns whether the message waits for the case.

@@ -24,7 +24,7 @@ bool is_zero(base::Bytes bytes) {
 }  // namespace
 
 bool End::rule(bool is_kept, std::string_view what) {
-  if (!is_kept) outcome_.fail(std::string(what), "another one; before: " + last_);
+  if (!is_kept) outcome_.fail(std::string(what), "another one; before: " + inbox_.last());
   return is_good();
 }
 

@@ -9,32 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kEventsMax = 4096;  // more are a flood
-constexpr std::size_t kBytesMax = 4 << 20;
 constexpr base::Duration kIdleEvery = 200ms;
 
 }  // namespace
-
-void End::queue(const Event& event) {
-  last_ = text_of(event);
-  if (events_.size() == kEventsMax) outcome_.fail("a target that does not flood", last_);
-  events_.push_back(event);
-}
-
-void End::forget_cells() {
-  std::erase_if(events_, [](const Event& e) { return e.kind != EventKind::kInit; });
-}
-
-std::size_t End::waiting(EventKind kind) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(events_, [kind](const Event& e) { return e.kind == kind; }));
-}
-
-bool End::has_message(messaging::TransactionContext context) const {
-  return std::ranges::any_of(events_, [context](const Event& e) {
-    return e.kind == EventKind::kMessage && e.message.context == context;
-  });
-}
 
 base::Time End::idle_at() const {
   if (!is_linked_ || !keeps_alive || !is_good()) return base::kNever;
@@ -65,18 +42,11 @@ bool End::pump(base::Time until) {
     for (End* other : companions_) other->keep_alive();
     if (!datagram && now() >= until) return false;
   }
-  kept_bytes_ += datagram->size();
-  kept_.push_back(*std::move(datagram));
-  const std::size_t events = events_.size();
-  const std::size_t kept = kept_.size();
-  take_datagram(kept_.back());
-  if (keeps_alive) send_lanes();
-  if (events_.size() == events && kept_.size() == kept && is_good()) {
-    kept_bytes_ -= kept_.back().size();  // nothing points into it
-    kept_.pop_back();
-  }
-  if (kept_bytes_ > kBytesMax) outcome_.fail("a target that does not flood", last_);
-  return now() < until || !events_.empty();
+  inbox_.keep_while(*std::move(datagram), [this](base::Bytes bytes) {
+    take_datagram(bytes);
+    if (keeps_alive) send_lanes();
+  });
+  return now() < until || !inbox_.events().empty();
 }
 
 std::optional<Event> End::await_if(const std::function<bool(const Event&)>& suits,
@@ -87,18 +57,13 @@ std::optional<Event> End::await_if(const std::function<bool(const Event&)>& suit
 std::optional<Event> End::await_until(const std::function<bool(const Event&)>& suits,
                                       base::Time until, std::string_view expected) {
   while (is_good()) {
-    const auto found = std::ranges::find_if(events_, suits);
-    if (found != events_.end()) {
-      Event event = *found;
-      events_.erase(found);
-      last_ = text_of(event);
-      return event;
-    }
+    if (auto event = inbox_.take(suits)) return event;
     if (now() >= until || !pump(until)) break;
   }
   if (is_good() && !expected.empty()) {
-    const std::string last = last_ == "nothing" ? "nothing" : "nothing more; before: " + last_;
-    outcome_.miss(std::string(expected), last);
+    const std::string& last = inbox_.last();
+    outcome_.miss(std::string(expected),
+                  last == "nothing" ? last : "nothing more; before: " + last);
   }
   return std::nullopt;
 }

@@ -3,9 +3,12 @@
 // host keeps for the whole case.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "fabric_emul/wire/cell.h"
@@ -16,6 +19,8 @@
 #include "messaging/wire/message_header.h"
 
 namespace splitnic::conformance {
+
+using ByteVector = std::vector<std::byte>;
 
 enum class EventKind : std::uint8_t {
   kInit,     // but for probes, which the host replies to

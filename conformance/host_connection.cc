@@ -37,7 +37,7 @@ bool Host::connect() {
   if (!event) return false;
   const Mgmt& reply = event->mgmt;
   if (reply.kind == MgmtKind::kConnectRej) {
-    outcome().reject("a connection", last_received());
+    outcome().reject("a connection", inbox().last());
     return false;
   }
   if (!expect(reply.kind == MgmtKind::kConnectRep && reply.transaction == transaction_,

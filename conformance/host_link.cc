@@ -21,7 +21,7 @@ void Host::begin_instance(std::uint64_t instance) {
 // The target has begun with its lanes when it has sent READY.
 void Host::take_init(const Event& event) {
   if (event.init.step == InitStep::kReady) start_lanes(event.init, event.init.echo, true);
-  queue(event);
+  inbox().add(event);
 }
 
 bool Host::link() {
@@ -39,7 +39,7 @@ bool Host::link() {
   }
   if (!reply) return false;
   if (reply->step == InitStep::kRefuse) {
-    outcome().reject("a link", last_received());
+    outcome().reject("a link", inbox().last());
     return false;
   }
   if (!expect(reply->step == InitStep::kReady && reply->echo == nonce,
@@ -52,7 +52,7 @@ bool Host::link() {
   lid_ = reply->offered_lid;
   mcp_ = std::min(mcp_, reply->mcp_max);
   is_linked_ = true;
-  forget_cells();
+  inbox().forget_cells();
   return expect(lid_ != fabric::Lid() && target_lid_ != fabric::Lid() && lid_ != target_lid_,
                 "two link addresses in READY");
 }

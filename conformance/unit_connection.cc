@@ -29,7 +29,7 @@ void Unit::take_mgmt(const Event& event) {
       ++rtus_;
       return;
     case MgmtKind::kConnectReq:
-      if (rep_.empty() || theirs.transaction != transaction_) return queue(event);
+      if (rep_.empty() || theirs.transaction != transaction_) return inbox().add(event);
       if (replies_to_repeats) send_mgmt(rep_);
       return;
     default:
@@ -101,7 +101,7 @@ bool Unit::attach() {
   if (!connect()) return false;
   await_cfg(messaging::CfgCode::kStart, 0, {});
   listen(kSettle);
-  forget_events();
+  inbox().forget();
   return is_good();
 }
 

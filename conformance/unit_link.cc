@@ -82,7 +82,7 @@ void Unit::take_init(const Event& event) {
       is_connected_ = false;
       return;
     default:
-      return queue(event);
+      return inbox().add(event);
   }
 }
 

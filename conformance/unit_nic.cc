@@ -108,7 +108,7 @@ bool Unit::take_cfg_request(const Event& event) {
   const auto request = messaging::CfgUtilRequest::parse(event.bytes);
   if (!rule(request.has_value(), "CfgUtilRequest that parses")) return false;
   if (requests_.size() == kRequestsMax) {
-    outcome().fail("a host that does not flood", last_received());
+    outcome().fail("a host that does not flood", inbox().last());
     return false;
   }
   requests_.push_back({now(), request->context, request->code,

@@ -56,7 +56,7 @@ void add_pairs(Group& group) {
               if (!h.expect_nak(0, fabric::AckCode::kSequence, "NAK sequence error")) return;
               h.send_cell(one);
               if (!h.await_reply(first)) return;
-              h.expect(!h.has_message(second), "no reply to the cell that was dropped");
+              h.expect(!h.inbox().has_message(second), "no reply to the cell that was dropped");
               h.send_cell(two);
               h.await_reply(second);
             });

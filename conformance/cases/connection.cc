@@ -63,7 +63,7 @@ void add_replies(Group& group) {
         h.expect(theirs.mode() == messaging::connect::MODE_RDMA, "the mode that we have named");
         h.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");
         h.expect(theirs.msg_max_size() >= 2, "MSG_MAX of both channels");
-        h.expect(std::ranges::none_of(h.events(),
+        h.expect(std::ranges::none_of(h.inbox().events(),
                                       [](const Event& e) {
                                         return e.kind == EventKind::kCell &&
                                                (e.header.op == fabric::Op::kAck ||
@@ -103,11 +103,11 @@ void add_ends(Group& group) {
               old.header.sqpn = before.own;
               old.header.psn = before.psn;
               old.header.lcn = before.lcn;
-              h.forget_events();
+              h.inbox().forget();
               h.send_cell(h.make(old, echo_message(h.next_context(), 8)));
               h.expect_serving("the second connection that serves");
               // Neither an ACK nor a reply; the queue pair is none of this connection.
-              h.expect(std::ranges::none_of(h.events(),
+              h.expect(std::ranges::none_of(h.inbox().events(),
                                             [&](const Event& e) {
                                               return e.kind == EventKind::kCell &&
                                                      e.header.dqpn == before.own;
@@ -119,12 +119,12 @@ void add_ends(Group& group) {
     h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
     await_mgmt(h, MgmtKind::kDiscRep, h.transaction());
     h.listen(std::chrono::milliseconds(5));  // an ACK of before may be on another lane
-    h.forget_events();
+    h.inbox().forget();
     h.send_cell(next_echo(h, h.next_context()));
     const std::uint64_t fence = h.random().next();
     h.send(h.mgmt(MgmtKind::kDisc, fence));
     await_mgmt(h, MgmtKind::kDiscRep, fence);
-    h.expect(h.waiting(EventKind::kAck) == 0, "no ACK on a queue pair that has ended");
+    h.expect(h.inbox().waiting(EventKind::kAck) == 0, "no ACK on a queue pair that has ended");
   });
   group.add("disc_repeated", "P-CM-11", "A repeated DISC gets DISC_REP too.", [](Host& h) {
     if (!h.attach()) return;

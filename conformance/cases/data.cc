@@ -68,7 +68,8 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
                 const std::uint32_t element = 2 * number % pool.elements;
                 h.write(element_of(pool, element, bytes.size()), bytes, make(pool, element));
               });
-              h.expect(std::ranges::none_of(h.events(), is_nak), "writes that are taken, no NAK");
+              h.expect(std::ranges::none_of(h.inbox().events(), is_nak),
+                       "writes that are taken, no NAK");
             });
 }
 
@@ -97,7 +98,7 @@ void add_refused_access(SharedGroup& group, const std::string& name, const std::
 void add_writes(SharedGroup& group) {
   group.add("write", "P-DATA-7", "A write into an element is acknowledged.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
-    h.forget_events();
+    h.inbox().forget();
     write_element(h, small_pool(h), 0, frame(kNobody, h.mac(), 60));
     h.expect_ignored("a write that is taken");
   });
@@ -137,12 +138,13 @@ void add_elements(SharedGroup& group) {
         const auto& [pool, bytes] = *begun;
         const std::uint32_t used = pool.elements / 2 + 1;
         if (used > kElementsMax) return h.outcome().skip("each pool has too many elements");
-        h.forget_events();
+        h.inbox().forget();
         for (std::uint32_t i = 0; i + 1 < used && h.is_good(); ++i) {
           write_element(h, pool, i, bytes);
         }
         h.listen(kUpdateArrives);
-        h.expect(std::ranges::none_of(h.events(), is_update), "no Update while half is left");
+        h.expect(std::ranges::none_of(h.inbox().events(), is_update),
+                 "no Update while half is left");
         write_element(h, pool, used - 1, bytes);
         const auto event = h.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
         if (!event) return;
@@ -169,7 +171,7 @@ void add_elements(SharedGroup& group) {
                       const auto& [pool, bytes] = *begun;
                       write_element(h, pool, 0, bytes);
                       h.expect_serving("a target that has taken the frame");
-                      const bool is_returned = std::ranges::any_of(h.events(), is_update);
+                      const bool is_returned = std::ranges::any_of(h.inbox().events(), is_update);
                       if (is_returned)
                         return h.outcome().skip("the target returns each element at once");
                       h.write(element_of(pool, 0, bytes.size()), bytes, {});

@@ -81,24 +81,26 @@ void expect_still_available(End& h, const Write& write) {
 
 // Frames wait for the one element, which is not returned.
 void add_requests_for_pools(Group& group) {
-  group.add_of_two(
-      "get_rate", "P-LIM-4", "BufferRecvPoolGet comes once per second at most.",
-      [](Host& a, Host& b) {
-        if (!attach_both(a, b) || !offer_one_element(b)) return;
-        const base::Time at = b.now();
-        std::size_t gets = 0;
-        for (unsigned i = 0; i < 40 && b.is_good() && a.is_good(); ++i) {
-          write_element(a, small_pool(a), i % small_pool(a).elements,
-                        frame(b.mac(), a.mac(), 60, i));
-          b.forget_events();
-          b.listen(50ms);
-          gets += static_cast<std::size_t>(std::ranges::count_if(b.events(), [](const Event& e) {
-            return e.kind == EventKind::kMessage && e.function() == Function::kBufferRecvPoolGet;
-          }));
-        }
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(b.now() - at).count();
-        b.expect(gets <= static_cast<std::size_t>(seconds) + 1, "one in each second");
-      });
+  group.add_of_two("get_rate", "P-LIM-4", "BufferRecvPoolGet comes once per second at most.",
+                   [](Host& a, Host& b) {
+                     if (!attach_both(a, b) || !offer_one_element(b)) return;
+                     const base::Time at = b.now();
+                     std::size_t gets = 0;
+                     for (unsigned i = 0; i < 40 && b.is_good() && a.is_good(); ++i) {
+                       write_element(a, small_pool(a), i % small_pool(a).elements,
+                                     frame(b.mac(), a.mac(), 60, i));
+                       b.inbox().forget();
+                       b.listen(50ms);
+                       gets += static_cast<std::size_t>(
+                           std::ranges::count_if(b.inbox().events(), [](const Event& e) {
+                             return e.kind == EventKind::kMessage &&
+                                    e.function() == Function::kBufferRecvPoolGet;
+                           }));
+                     }
+                     const auto seconds =
+                         std::chrono::duration_cast<std::chrono::seconds>(b.now() - at).count();
+                     b.expect(gets <= static_cast<std::size_t>(seconds) + 1, "one in each second");
+                   });
 }
 
 // A frame of host a makes the target write to host b.
@@ -147,10 +149,11 @@ void add_late_completion(Group& group) {
         const Write write = by_frames(a, b);
         if (!overtake(b, write) || !expect_same_element(b, write())) return;
         complete(b);
-        b.forget_events();
+        b.inbox().forget();
         write_element(a, small_pool(a), 3, frame(b.mac(), a.mac(), 60, 3));
         b.listen(kQuiet);
-        b.expect(b.waiting(EventKind::kWrite) == 0, "no write into an element that is in use");
+        b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
+                 "no write into an element that is in use");
         return_element(b);
         expect_same_element(b, write());
       });

@@ -86,10 +86,10 @@ void add_elements_of_frames(Group& group) {
         if (!b.await(EventKind::kWrite, "an RDMA write")) return;
         b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
         b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
-        b.forget_events();
+        b.inbox().forget();
         send_frames(a, b, 1, 1);
         b.expect_serving("a connection that stays");
-        b.expect(b.waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
+        b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
       });
   group.add_of_two(
       "flushes_wait", "P-POOL-19,P-POOL-16",
@@ -105,7 +105,7 @@ void add_elements_of_frames(Group& group) {
           b.send_message(message(Function::kBufferPoolFlushRequest, contexts.back(), {0}));
         }
         b.listen(kWaiting);
-        const bool is_early = b.has_message(contexts.front());
+        const bool is_early = b.inbox().has_message(contexts.front());
         b.expect(!is_early, "no reply before the write is acknowledged");
         b.acknowledges = true;
         b.send_ack(b.data(), fabric::Op::kAck, b.ack_of(b.data()),
@@ -124,7 +124,7 @@ void add_elements_of_frames(Group& group) {
                      expect_status(b, messaging::CfgCode::kStop, {}, messaging::CfgStatus::kOk);
                      send_frames(a, b, 1);
                      b.expect_serving("a connection that stays");
-                     b.expect(b.waiting(EventKind::kWrite) == 0,
+                     b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
                               "no frame for a NIC that is stopped");
                    });
 }

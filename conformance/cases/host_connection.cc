@@ -314,7 +314,7 @@ void add_rejections(UnitGroup& group) {
                 const auto request = next_request(u);
                 if (!request) return;
                 u.reject(request->mgmt, code, "no");
-                u.forget_events();
+                u.inbox().forget();
                 const auto next = u.await_request("another CONNECT_REQ");
                 if (!next) return;
                 u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
@@ -329,7 +329,7 @@ void add_rejections(UnitGroup& group) {
               const auto request = next_request(u);
               if (!request) return;
               u.reject(request->mgmt, MgmtReject::kRefused, std::string(512, '\x1B'));
-              u.forget_events();
+              u.inbox().forget();
               if (u.connect()) u.expect_serving("a connection that serves");
             });
   group.add(

@@ -47,12 +47,14 @@ std::optional<Init> next_hello(Unit& u) {
 void expect_link(Unit& u) {
   u.replies_to_hello = true;
   if (!u.await_link()) return;
-  const std::size_t idles = u.idles();
+  const std::size_t idles = u.inbox().idles();
   for (const base::Time until = u.now() + std::max(u.config().timeout, kSignOfLife);
-       u.is_good() && u.idles() == idles && u.waiting(EventKind::kMgmt) == 0 && u.now() < until;) {
+       u.is_good() && u.inbox().idles() == idles && u.inbox().waiting(EventKind::kMgmt) == 0 &&
+       u.now() < until;) {
     u.listen(kListen);
   }
-  u.expect(u.idles() > idles || u.waiting(EventKind::kMgmt) > 0, "IDLE or MGMT on the link");
+  u.expect(u.inbox().idles() > idles || u.inbox().waiting(EventKind::kMgmt) > 0,
+           "IDLE or MGMT on the link");
 }
 
 // When HELLO came after BYE. A suite that waits for a processor reads several at once, so that one
@@ -182,7 +184,7 @@ Case& add_bad_ready(UnitGroup& group, const std::string& name, const std::string
                              const std::size_t before = u.inits().size();
                              u.send(ready);
                              u.await_seen(InitStep::kHello, before, "HELLO once more");
-                             u.expect(u.waiting(EventKind::kMgmt) == 0, "no CONNECT_REQ");
+                             u.expect(u.inbox().waiting(EventKind::kMgmt) == 0, "no CONNECT_REQ");
                            });
 }
 
@@ -242,7 +244,7 @@ void add_probes(UnitGroup& group) {
               probe.instance ^= 2;
               u.send(probe);
               u.expect_serving("a link that serves");
-              u.expect(u.waiting(EventKind::kProbe) == 0, "no reply to it");
+              u.expect(u.inbox().waiting(EventKind::kProbe) == 0, "no reply to it");
             });
 }
 
@@ -270,7 +272,7 @@ void add_link_ends(UnitGroup& group) {
               hello.peer_instance = 0;
               u.send(hello);
               u.expect_ignored("a link that stays");
-              u.expect(u.waiting(EventKind::kInit) == 0, "no reply to it");
+              u.expect(u.inbox().waiting(EventKind::kInit) == 0, "no reply to it");
             });
   group.add("host_idles", "P-LINK-13", "A host that has nothing to send sends IDLE.", [](Unit& u) {
     if (u.attach()) expect_idle(u);

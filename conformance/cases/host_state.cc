@@ -28,7 +28,7 @@ bool silent_host(Unit& u) {
 bool restart(Unit& u) {
   u.begin_instance();
   if (!u.await_link()) return false;
-  u.forget_events();
+  u.inbox().forget();
   return u.connect();
 }
 
@@ -60,9 +60,9 @@ void add_silence(UnitGroup& group) {
     if (!silent_host(u)) return;
     u.end_link();
     idle(u);
-    const std::size_t idles = u.idles();
+    const std::size_t idles = u.inbox().idles();
     u.listen(kAfterBye);
-    u.expect(u.idles() == idles, "nothing but INIT behind BYE");
+    u.expect(u.inbox().idles() == idles, "nothing but INIT behind BYE");
     expect_new_connection(u);
   });
   group.add("host_silence_then_another_instance", "P-INIT-11",
@@ -86,7 +86,7 @@ void add_state_requests(UnitGroup& group) {
                     return e.kind == EventKind::kMgmt && e.mgmt.kind == MgmtKind::kDiscRep;
                   },
                   "DISC_REP");
-              u.forget_events();
+              u.inbox().forget();
               const auto next = u.await_request("another CONNECT_REQ");
               if (!next) return;
               u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
@@ -100,20 +100,20 @@ void add_state_requests(UnitGroup& group) {
               u.expect(u.transaction() != request->mgmt.transaction, "a new transaction");
               u.expect_serving("a connection that serves");
             });
-  group.add_harmful("host_restart_when_closing", "P-INIT-11",
-                    "READY of another instance ends a connection whose DISC has no reply yet.",
-                    [](Unit& u) {
-                      if (!u.attach() || !provoke_disc(u)) return;
-                      if (!restart(u)) return;
-                      u.expect_serving("a connection that serves");
-                      u.listen(kAfterBye);
-                      u.expect(u.waiting(EventKind::kMgmt) == 0, "no DISC of the one before");
-                    });
+  group.add_harmful(
+      "host_restart_when_closing", "P-INIT-11",
+      "READY of another instance ends a connection whose DISC has no reply yet.", [](Unit& u) {
+        if (!u.attach() || !provoke_disc(u)) return;
+        if (!restart(u)) return;
+        u.expect_serving("a connection that serves");
+        u.listen(kAfterBye);
+        u.expect(u.inbox().waiting(EventKind::kMgmt) == 0, "no DISC of the one before");
+      });
 }
 
 // The next CONNECT_REQ comes 100 ms after this time at least: it is recommended.
 void expect_wait(Unit& u, base::Time at) {
-  u.forget_events();
+  u.inbox().forget();
   const auto next = u.await_request("another CONNECT_REQ");
   if (!next) return;
   u.expect(u.now() - at >= kConnectRetryMin, "100 ms before it");

@@ -86,12 +86,12 @@ void add_contexts(UnitGroup& group) {
         }
         const auto pools = two_pools(u, kTo8080);
         if (!u.advertise({&pools[1], 1}) || !start(u)) return;
-        u.forget_events();
+        u.inbox().forget();
         if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) {
           return;
         }
         u.listen(kNoWrite);
-        u.expect(u.waiting(EventKind::kWrite) == 0, "no write into the pool of a flow");
+        u.expect(u.inbox().waiting(EventKind::kWrite) == 0, "no write into the pool of a flow");
       });
 }
 

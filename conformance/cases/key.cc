@@ -349,7 +349,7 @@ void add_new_keys(Group& group) {
              line.send_raw(lost);
              confirm(h);
              h.expect_ignored("a session that serves under the last keys");
-             h.expect(h.waiting(EventKind::kProbe) == 0, "no reply under the keys before");
+             h.expect(h.inbox().waiting(EventKind::kProbe) == 0, "no reply under the keys before");
            })
       .links = Links::kKeyed;
 }

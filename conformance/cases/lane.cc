@@ -52,9 +52,9 @@ void add_lanes(SharedGroup& group) {
               constexpr std::size_t kIdlesMin = 20;  // of 70
               std::size_t most = 0;
               for (int i = 0; i < 8 && h.is_good() && most < kIdlesMin; ++i) {
-                const std::size_t before = h.idles();
+                const std::size_t before = h.inbox().idles();
                 h.listen(700ms);
-                most = std::max(most, h.idles() - before);
+                most = std::max(most, h.inbox().idles() - before);
               }
               h.expect(most >= kIdlesMin, "20 IDLE within 700 ms");
             });
@@ -199,7 +199,7 @@ void add_terms(GroupOf<Player>& group, const std::string& prefix) {
               h.terms.granted_blocks = 0;
               if (!begin_link(h) || !connect_only(h)) return;
               h.listen(kLaneQuiet);
-              h.expect(h.waiting(EventKind::kMessage) == 0, "no message without credits");
+              h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no message without credits");
               await_disc_rep(h, send_question(h), "DISC_REP on lane 15");
               grant_all(h, kManyBlocks);
               h.await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target");

@@ -95,7 +95,7 @@ void add_order(SharedGroup& group) {
               }
               h.await_reply(echo.context);
               h.listen(kTaken);
-              h.expect(h.lanes().lnaks() == 0 && !h.has_message(echo.context),
+              h.expect(h.lanes().lnaks() == 0 && !h.inbox().has_message(echo.context),
                        "one reply, and no LNAK");
               h.expect_serving("a link that serves on");
             });

@@ -41,7 +41,7 @@ bool begin_reply(Player& h, messaging::TransactionContext context) {
   h.lanes().grants = false;
   if (!ask_long_echo(h, context)) return false;
   h.listen(kLaneQuiet);
-  return h.expect(!h.has_message(context), "no reply that is longer than the credits");
+  return h.expect(!h.inbox().has_message(context), "no reply that is longer than the credits");
 }
 // More blocks of each data lane.
 void grant_all(End& end, std::uint32_t blocks);

@@ -42,7 +42,8 @@ void restart_in_a_reply(Player& h) {
   h.expect(h.lanes().first_seen() == h.lanes().first_expected(),
            "a first flit with the number of the new INIT");
   h.listen(kLaneQuiet);
-  if (!h.expect(!h.has_message(context), "no reply that is longer than the new credits")) return;
+  if (!h.expect(!h.inbox().has_message(context), "no reply that is longer than the new credits"))
+    return;
   h.lanes().grants = true;
   grant_all(h, kManyBlocks);
   h.await_reply(context);

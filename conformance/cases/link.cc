@@ -322,14 +322,14 @@ void add_ends_of_links(Group& group) {
               expect_probe_reply(h);  // nothing is on its way any more
               h.listen(5ms);
               h.send(h.init(InitStep::kBye));
-              h.forget_events();
+              h.inbox().forget();
               h.send_request(h.next_context(), messaging::CfgCode::kEcho, {});
               const auto reply = hello(h);
               if (!reply) return;
               h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
               h.send(h.init(InitStep::kProbe));
               h.await(EventKind::kProbe, "PROBE_REPLY");
-              h.expect(h.waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
+              h.expect(h.inbox().waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
             });
   group.add("bye_of_another_instance", "P-INIT-15",
             "A BYE that does not have the instances of both ends is dropped.", [](Host& h) {
@@ -347,7 +347,7 @@ void add_ends_of_links(Group& group) {
               if (!h.attach()) return;
               h.begin_instance(h.config().instance ^ 0x100);
               if (!h.link()) return;
-              h.forget_events();
+              h.inbox().forget();
               h.expect_unserved("no reply on a connection of the instance before");
             });
   group.add("cell_without_a_link", "P-LINK-5", "A cell from an address without a link is dropped.",
@@ -368,7 +368,8 @@ void add_ends_of_links(Group& group) {
               head.header.slid = fabric::Lid(2);
               h.send_cell(h.make(head, payload));
               h.expect_no_init("no reply to a cell without a link");
-              h.expect(h.waiting(EventKind::kMgmt) == 0, "no DISC_REP to a cell without a link");
+              h.expect(h.inbox().waiting(EventKind::kMgmt) == 0,
+                       "no DISC_REP to a cell without a link");
             });
 }
 

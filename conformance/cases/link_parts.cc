@@ -27,10 +27,10 @@ void expect_idle(End& end) {
   constexpr base::Duration kLook = 5ms;
   constexpr unsigned kIdles = 6;
   const auto await_idle = [&] {
-    const std::size_t before = end.idles();
+    const std::size_t before = end.inbox().idles();
     const base::Time until = end.now() + kIdleMax;
-    while (end.is_good() && end.idles() == before && end.now() < until) end.listen(kLook);
-    return end.expect(end.idles() > before, "IDLE within 900 ms");
+    while (end.is_good() && end.inbox().idles() == before && end.now() < until) end.listen(kLook);
+    return end.expect(end.inbox().idles() > before, "IDLE within 900 ms");
   };
   const auto spacing = median_spacing(end, kIdles, await_idle);
   if (spacing) end.expect(*spacing <= kSpacingMax, "IDLE every 200 ms, or twice that");

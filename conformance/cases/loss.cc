@@ -45,35 +45,35 @@ void add_loss(SharedGroup& group) {
                               h.expect_serving("a target that serves after a loss");
                             });
   follows.level = Level::kShould;  // which ACKs a target measures is its own choice
-  Case& bitmap =
-      group.add("bitmap_obeyed", "P-RC-11",
-                "Only the cells that the bitmap does not name are sent once more.", [](End& h) {
-                  if (!h.attach()) return;
-                  h.acknowledges = false;
-                  const fabric::Lcn first = h.channel(0).expected_lcn;
-                  AckExt some = h.ack_of(0);  // as before the packet
-                  const auto context = h.next_context();
-                  const ByteVector request = echo_message(context, 3000);
-                  if (!can_send(h, request.size())) return;
-                  h.send_message(request);
-                  if (!h.await_reply(context)) return;
-                  const AckExt all = h.ack_of(0);
-                  const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
-                  for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
-                  for (int i = 0; i < 4; ++i) {
-                    h.send_ack(0, Op::kAck, some, h.channel(0).expected_psn - 1U);
-                  }
-                  h.listen(kQuiet);  // what was sent before the ACK arrived
-                  h.forget_events();
-                  for (int i = 0; i < 40 && h.retransmitted().empty(); ++i) h.listen(kQuiet);
-                  h.expect(!h.retransmitted().empty(), "a retransmission of the first cell");
-                  for (const fabric::Lcn lcn : h.retransmitted()) {
-                    h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
-                  }
-                  h.send_ack(0, Op::kAck, all, h.channel(0).expected_psn - 1U);
-                  h.acknowledges = true;
-                  h.expect_serving("a target that serves after a loss");
-                });
+  Case& bitmap = group.add(
+      "bitmap_obeyed", "P-RC-11",
+      "Only the cells that the bitmap does not name are sent once more.", [](End& h) {
+        if (!h.attach()) return;
+        h.acknowledges = false;
+        const fabric::Lcn first = h.channel(0).expected_lcn;
+        AckExt some = h.ack_of(0);  // as before the packet
+        const auto context = h.next_context();
+        const ByteVector request = echo_message(context, 3000);
+        if (!can_send(h, request.size())) return;
+        h.send_message(request);
+        if (!h.await_reply(context)) return;
+        const AckExt all = h.ack_of(0);
+        const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
+        for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
+        for (int i = 0; i < 4; ++i) {
+          h.send_ack(0, Op::kAck, some, h.channel(0).expected_psn - 1U);
+        }
+        h.listen(kQuiet);  // what was sent before the ACK arrived
+        h.inbox().forget();
+        for (int i = 0; i < 40 && h.inbox().retransmitted().empty(); ++i) h.listen(kQuiet);
+        h.expect(!h.inbox().retransmitted().empty(), "a retransmission of the first cell");
+        for (const fabric::Lcn lcn : h.inbox().retransmitted()) {
+          h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
+        }
+        h.send_ack(0, Op::kAck, all, h.channel(0).expected_psn - 1U);
+        h.acknowledges = true;
+        h.expect_serving("a target that serves after a loss");
+      });
   bitmap.level = Level::kShould;
 }
 

@@ -13,9 +13,9 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
                  const std::string& description, MakeMessage make) {
   group.add(name, clause, description, [make = std::move(make)](End& h) {
     if (!h.attach()) return;
-    h.forget_events();
+    h.inbox().forget();
     expect_dropped(h, [&](unsigned) { h.send_message(make(h)); });
-    h.expect(h.waiting(EventKind::kMessage) == 0, "no reply to a message that is dropped");
+    h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no reply to a message that is dropped");
   });
 }
 

@@ -69,7 +69,7 @@ void refuse_one_cell(End& h) {
   h.send_cell(with_wrong_crc(h, good));
   if (!expect_nak_of_packet(h, psn, first, "NAK 0x60 of the packet")) return;
   h.listen(kNoReplyWithin);
-  h.expect(!h.has_message(context), "a packet that waits");
+  h.expect(!h.inbox().has_message(context), "a packet that waits");
   h.send_cell(good);
   expect_echo(h, context, kShortEcho);
 }
@@ -97,7 +97,7 @@ void refuse_cells(End& h) {
     h.send_cell(behind);
     if (!expect_nak_of_packet(h, psn, first, "the same NAK for each cell with flag A")) return;
   }
-  h.expect(!h.has_message(context), "a packet that waits");
+  h.expect(!h.inbox().has_message(context), "a packet that waits");
   for (const ByteVector& cell : cells) h.send_cell(cell);
   expect_echo(h, context, kLongEcho);
   h.send_cell(behind);

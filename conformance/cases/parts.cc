@@ -74,11 +74,11 @@ void expect_missing(End& host, const ByteVector& missing, messaging::Transaction
       },
       {});
   const bool is_taken = reply && (reply->kind == EventKind::kMessage || includes_it(*reply));
-  host.expect(!is_taken && !host.has_message(context),
+  host.expect(!is_taken && !host.inbox().has_message(context),
               "a cell that is dropped: no reply, and no ACK that includes it");
   host.send_cell(missing);
   host.await_reply(context);
-  if (!host.has_message(second)) host.send_cell(behind);
+  if (!host.inbox().has_message(second)) host.send_cell(behind);
   host.await_reply(second);
 }
 
@@ -120,7 +120,7 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
 }
 
 std::optional<Event> announced(Unit& u) {
-  u.forget_events();
+  u.inbox().forget();
   if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) return {};
   auto write = u.await(EventKind::kWrite, {});
   if (!write) u.outcome().skip("the host sent no frame: its interface needs an address");
@@ -129,7 +129,7 @@ std::optional<Event> announced(Unit& u) {
 
 std::optional<Event> provoke_disc(End& h) {
   h.replies_to_disc = false;
-  h.forget_events();
+  h.inbox().forget();
   const std::uint32_t last = h.own_pool().elements - 1;
   h.send_message(message(messaging::Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
                          {h.own_pool().pool.value, last, 1}));
@@ -148,11 +148,11 @@ bool silence(End& h) {
   // Not even ACKs: a frame of a host would break the silence.
   h.keeps_alive = h.replies_to_probes = h.acknowledges = false;
   h.listen(kSilent);
-  const std::size_t idles = h.idles();
-  h.forget_events();
+  const std::size_t idles = h.inbox().idles();
+  h.inbox().forget();
   h.listen(kIdles);
   h.acknowledges = true;
-  return h.expect(h.idles() == idles && h.waiting(EventKind::kAck) == 0,
+  return h.expect(h.inbox().idles() == idles && h.inbox().waiting(EventKind::kAck) == 0,
                   "nothing but INIT on a link that is silent");
 }
 

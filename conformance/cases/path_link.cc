@@ -144,7 +144,8 @@ void add_life(NodesGroup& group) {
                                       .ctl = fabric::kFlitHeaderCrcOnly});
              n.line().send_raw(idle);
              if (!n.link()) return;
-             n.expect(n.waiting(EventKind::kInit) == 0, "no reply but those of the records");
+             n.expect(n.inbox().waiting(EventKind::kInit) == 0,
+                      "no reply but those of the records");
            })
       .links = Links::kKeyed;
 }

@@ -24,30 +24,30 @@ bool expect_served(Nodes& nodes, std::size_t from, std::size_t to) {
 
 void add_limits(NodesGroup& group) {
   group
-      .add_harmful("question_rate", "P-PATH-9",
-                   "A switch serves 128 questions of a port at once, and then 1000 per second.",
-                   [](Nodes& nodes) {
-                     if (!nodes.link()) return;
-                     Node& n = nodes.at(1);
-                     const base::Time begin = n.now();
-                     for (unsigned i = 0; i < kQuestions; ++i) {
-                       n.send(n.question(MgmtKind::kResolve, name_at(2)));
-                     }
-                     const base::Time until = n.now() + n.config().timeout;
-                     while (n.is_good() && n.waiting(EventKind::kMgmt) == 0 && n.now() < until) {
-                       n.listen(kSettle);
-                     }
-                     n.listen(kSettle);
-                     const auto passed =
-                         std::chrono::duration_cast<std::chrono::milliseconds>(n.now() - begin);
-                     const std::size_t most =
-                         kServedAtOnce + 1 + static_cast<std::size_t>(passed.count());
-                     const std::size_t replies = n.waiting(EventKind::kMgmt);
-                     n.expect(replies > 0, "replies");
-                     n.expect(replies <= most, "no more replies than the limit");
-                     n.forget_events();
-                     expect_served(nodes, 2, 3);
-                   })
+      .add_harmful(
+          "question_rate", "P-PATH-9",
+          "A switch serves 128 questions of a port at once, and then 1000 per second.",
+          [](Nodes& nodes) {
+            if (!nodes.link()) return;
+            Node& n = nodes.at(1);
+            const base::Time begin = n.now();
+            for (unsigned i = 0; i < kQuestions; ++i) {
+              n.send(n.question(MgmtKind::kResolve, name_at(2)));
+            }
+            const base::Time until = n.now() + n.config().timeout;
+            while (n.is_good() && n.inbox().waiting(EventKind::kMgmt) == 0 && n.now() < until) {
+              n.listen(kSettle);
+            }
+            n.listen(kSettle);
+            const auto passed =
+                std::chrono::duration_cast<std::chrono::milliseconds>(n.now() - begin);
+            const std::size_t most = kServedAtOnce + 1 + static_cast<std::size_t>(passed.count());
+            const std::size_t replies = n.inbox().waiting(EventKind::kMgmt);
+            n.expect(replies > 0, "replies");
+            n.expect(replies <= most, "no more replies than the limit");
+            n.inbox().forget();
+            expect_served(nodes, 2, 3);
+          })
       .level = Level::kShould;
   group.add_harmful("questions_of_another", "P-PATH-9",
                     "A node that asks too much takes no replies from another one.",

@@ -97,7 +97,7 @@ void add_others(NodesGroup& group) {
                 Node& n = nodes.at(1);
                 n.send(n.question(kind, {}));
                 if (!resolve(n, name_at(1))) return;
-                n.expect(n.waiting(EventKind::kMgmt) == 0, "no reply but RESOLVED");
+                n.expect(n.inbox().waiting(EventKind::kMgmt) == 0, "no reply but RESOLVED");
               });
   }
   group.add("malformed_question", "P-MGMT-3", "MGMT that is cut off gets no reply.",
@@ -110,7 +110,7 @@ void add_others(NodesGroup& group) {
               payload.resize(payload.size() - 2);
               n.send_mgmt(payload);
               if (!resolve(n, name_at(1))) return;
-              n.expect(n.waiting(EventKind::kMgmt) == 0, "no reply but the second");
+              n.expect(n.inbox().waiting(EventKind::kMgmt) == 0, "no reply but the second");
             });
 }
 

@@ -143,7 +143,8 @@ void add_replies(NodesGroup& group) {
              Node& n = nodes.at(1);
              send_question(n, kBlue);
              const auto reply = ask(n, kRed, "a reply to the question behind it");
-             if (reply) n.expect(n.waiting(EventKind::kMgmt) == 0, "no reply to the first one");
+             if (reply)
+               n.expect(n.inbox().waiting(EventKind::kMgmt) == 0, "no reply to the first one");
            })
       .ends = 3;
 }

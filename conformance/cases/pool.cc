@@ -41,7 +41,7 @@ PoolRecord another_pool(std::uint32_t number) {
 std::optional<Event> flush(End& h, const Words& pools, bool of_target) {
   auto context = h.next_context();
   if (of_target) context = messaging::for_receivers_pools(context);
-  h.forget_events();
+  h.inbox().forget();
   h.send_message(message(Function::kBufferPoolFlushRequest, context, pools));
   const auto reply = h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
   if (!reply || !h.expect(reply->message.context == context, "the context of the request"))
@@ -131,11 +131,12 @@ void add_records(SharedGroup& group) {
                      behind.at(9) = 0;  // the elements of the second
                      b.send_message(message(Function::kBufferRecvPool, b.next_context(), behind));
                      if (!flush(b, {0}, false)) return;
-                     b.forget_events();
+                     b.inbox().forget();
                      write_element(a, small_pool(a), 0, frame(b.mac(), a.mac(), 60));
                      a.expect_serving("a target that has taken the frame");
                      b.expect_serving("a connection that survives one error");
-                     b.expect(b.waiting(EventKind::kWrite) == 0, "no write into either pool");
+                     b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
+                              "no write into either pool");
                    });
 }
 
@@ -184,7 +185,7 @@ void add_bad_pools(SharedGroup& group) {
       "get", "P-POOL-6", "Pools that BufferRecvPoolGet brings have its Transaction Context.",
       [](End& h) {
         if (!h.attach() || !h.expect_serving("a target that serves")) return;
-        h.forget_events();
+        h.inbox().forget();
         const auto context = h.next_context();
         h.send_message(message(Function::kBufferRecvPoolGet, context, {1514, 8}));
         h.expect_ignored("a request that is taken");
@@ -204,7 +205,7 @@ void add_get_limit(SharedGroup& group) {
       "get_is_bounded", "P-LIM-3", "BufferRecvPoolGet brings no more than 512 elements and 4 MiB.",
       [](End& h) {
         if (!h.attach() || !h.expect_serving("a target that serves")) return;
-        h.forget_events();
+        h.inbox().forget();
         const std::size_t before = h.pools().size();
         for (int i = 0; i < 8; ++i) {
           h.send_message(message(Function::kBufferRecvPoolGet, h.next_context(), {1514, 100}));
@@ -320,7 +321,7 @@ void add_flushes(SharedGroup& group) {
               if (!h.attach() || !h.start_nic()) return;
               const PoolRecord pool = small_pool(h);
               if (!flush(h, {pool.pool.value}, false)) return;
-              h.forget_events();
+              h.inbox().forget();
               write_element(h, pool, 0, frame(kNobody, h.mac(), 60));
             });
   group.add("flush_of_one_leaves_others", "P-POOL-17",
@@ -329,7 +330,7 @@ void add_flushes(SharedGroup& group) {
               if (h.pools().size() < 2) return h.outcome().skip("the target has one pool only");
               if (!flush(h, {h.pools()[0].pool.value}, true)) return;
               const PoolRecord other = h.pools()[1];
-              h.forget_events();
+              h.inbox().forget();
               write_element(h, other, 0, ByteVector(64));
               h.expect_ignored("a write that is taken");
             });

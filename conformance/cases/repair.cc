@@ -42,7 +42,7 @@ void take_all(End& h, const std::vector<TransactionContext>& contexts) {
 // a cell came once more; nothing if one did so before the ACK, or another cell did.
 std::optional<base::Duration> lose_one(End& h) {
   h.acknowledges = false;
-  h.forget_events();
+  h.inbox().forget();
   const fabric::Lcn first = h.channel(0).expected_lcn;
   AckExt ack = h.ack_of(0);
   std::vector<TransactionContext> contexts;
@@ -60,11 +60,11 @@ std::optional<base::Duration> lose_one(End& h) {
   ack.cumulative = first;
   ++ack.msn;
   for (unsigned i = 0; i + 2 < cells; ++i) ack.set_bit(i);
-  const bool is_early = !h.retransmitted().empty();
+  const bool is_early = !h.inbox().retransmitted().empty();
   h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - cells);
   const auto took = is_early ? std::nullopt : await_again(h, acks_of_cells(h));
   h.listen(kMoment);
-  const auto& again = h.retransmitted();
+  const auto& again = h.inbox().retransmitted();
   const bool is_lost_one = std::ranges::all_of(again, [&](auto lcn) { return lcn == first + 1U; });
   acknowledge(h);
   h.listen(kMoment);
@@ -95,7 +95,7 @@ void add_refused_packet(SharedGroup& group) {
               h.terms.mcp_max = kSmallMcp;
               if (!h.attach()) return;
               h.acknowledges = false;
-              h.forget_events();
+              h.inbox().forget();
               const fabric::Psn psn = h.channel(0).expected_psn;
               const fabric::Lcn first = h.channel(0).expected_lcn;
               AckExt ack = h.ack_of(0);  // as before the packet
@@ -113,12 +113,12 @@ void add_refused_packet(SharedGroup& group) {
               const auto fence = h.next_context();
               h.send_message(echo_message(fence, 8));
               if (!await_echo(h, fence)) return;
-              h.forget_events();
+              h.inbox().forget();
               nak.code = fabric::AckCode::kSequence;
               h.send_ack(0, Op::kNak, nak, psn);
               const auto came_again = [&] {
                 std::set<std::uint32_t> ahead;  // of the first cell
-                for (const fabric::Lcn lcn : h.retransmitted()) {
+                for (const fabric::Lcn lcn : h.inbox().retransmitted()) {
                   ahead.insert(static_cast<std::uint32_t>(lcn - first));
                 }
                 return std::ranges::count_if(ahead, [&](auto one) { return one < cells; }) ==
@@ -142,7 +142,7 @@ void add_dropped_nak(SharedGroup& group, const std::string& name, const std::str
     AckExt nak = h.ack_of(0);
     nak.code = fabric::AckCode::kInvalidRequest;
     nak.cumulative = nak.cumulative + static_cast<std::uint32_t>(ahead);
-    h.forget_events();
+    h.inbox().forget();
     h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
     if (!await_again(h, acks_of_cells(h))) return;  // it has acknowledged nothing
     h.acknowledges = true;
@@ -158,14 +158,14 @@ std::vector<TransactionContext> wait_for_receives(End& h) {
   if (!h.expect_serving("a target that serves")) return {};
   h.listen(kSentAll);
   h.acknowledges = false;
-  h.forget_events();
+  h.inbox().forget();
   std::vector<TransactionContext> contexts;
   for (int i = 0; i < 4; ++i) {
     contexts.push_back(h.next_context());
     h.send_message(echo_message(contexts.back(), 8));
   }
   await_burst(h);
-  h.expect(h.waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
+  h.expect(h.inbox().waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
   return h.is_good() ? contexts : std::vector<TransactionContext>{};
 }
 
@@ -181,7 +181,8 @@ void add_ack_of_less(SharedGroup& group) {
               old.receive_credits = 64;
               h.send_ack(0, Op::kAck, old, h.channel(0).expected_psn - 2U);
               h.listen(kSentAll);
-              h.expect(h.waiting(EventKind::kMessage) == 1, "no message for the receives of it");
+              h.expect(h.inbox().waiting(EventKind::kMessage) == 1,
+                       "no message for the receives of it");
               take_all(h, contexts);
             });
 }
@@ -192,7 +193,7 @@ void add_dropped_ack(SharedGroup& group, const std::string& name, const std::str
   group.add(name, clause, "An ACK " + what + " acknowledges nothing.",
             [make = std::move(make)](End& h) {
               if (!h.attach() || !take_unacknowledged(h)) return;
-              h.forget_events();
+              h.inbox().forget();
               h.send_cell(make(h));
               if (!await_again(h, acks_of_cells(h))) return;
               h.acknowledges = true;
@@ -243,7 +244,7 @@ std::vector<TransactionContext> fill_small_buffer(Player& h) {
   if (!can_send(h, kReplyBytes + kReplyBytes / 20)) return {};
   std::vector<TransactionContext> contexts;
   h.acknowledges = false;
-  h.forget_events();
+  h.inbox().forget();
   for (int i = 0; i < 8; ++i) {  // that may be open: P-CFG-2
     contexts.push_back(h.next_context());
     h.send_message(echo_message(contexts.back(), kReplyBytes));
@@ -259,7 +260,7 @@ void add_buffer(GroupOf<Player>& group, const std::string& prefix) {
               const auto contexts = fill_small_buffer(h);
               if (contexts.empty()) return;
               std::size_t bytes = h.channel(0).partial.size();
-              for (const Event& e : h.events()) {
+              for (const Event& e : h.inbox().events()) {
                 bytes += e.kind == EventKind::kMessage ? e.bytes.size() : 0;
               }
               h.expect(bytes > 0 && bytes <= kSmallBuffer / 2,

@@ -31,7 +31,8 @@ std::function<bool(const Event&)> is_of(MgmtKind kind, std::uint64_t transaction
 
 void expect_no_disc(End& h, std::string_view expected) {
   h.listen(kNoDisc);
-  h.expect(std::ranges::none_of(h.events(), is_of(MgmtKind::kDisc, h.transaction())), expected);
+  h.expect(std::ranges::none_of(h.inbox().events(), is_of(MgmtKind::kDisc, h.transaction())),
+           expected);
 }
 
 void add_closing(SharedGroup& group) {
@@ -52,7 +53,7 @@ void add_closing(SharedGroup& group) {
     if (!h.attach() || !provoke_disc(h)) return;
     h.send(h.mgmt(MgmtKind::kDiscRep, h.transaction()));
     h.listen(kCrossing);
-    h.forget_events();
+    h.inbox().forget();
     expect_no_disc(h, "no DISC after DISC_REP");
   });
   group.add_harmful("disc_crosses", "P-CM-11", "Two DISC that cross: each gets DISC_REP.",
@@ -61,7 +62,7 @@ void add_closing(SharedGroup& group) {
                       h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
                       if (!h.await_if(is_of(MgmtKind::kDiscRep, h.transaction()), "DISC_REP"))
                         return;
-                      h.forget_events();
+                      h.inbox().forget();
                       expect_no_disc(h, "no DISC after the peer's");
                     });
   group.add_harmful(
@@ -97,7 +98,7 @@ void add_tries(SharedGroup& group) {
       [](End& h) {
         if (!h.attach()) return;
         h.acknowledges = false;
-        h.forget_events();
+        h.inbox().forget();
         const fabric::Lcn first = h.channel(0).expected_lcn;
         const auto context = h.next_context();
         h.send_message(echo_message(context, 8));
@@ -105,7 +106,7 @@ void add_tries(SharedGroup& group) {
         const base::Time at = h.now();
         const auto disc = h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "DISC", kTriesTime);
         if (!disc || !h.expect(h.now() - at >= kTriesMin, "5 s before it")) return;
-        h.expect(std::ranges::count(h.retransmitted(), first) >= kTries,
+        h.expect(std::ranges::count(h.inbox().retransmitted(), first) >= kTries,
                  "seven retransmissions before it");
       });
 }
@@ -118,15 +119,15 @@ void add_silence(Group& group) {
              [vl](Host& h) {
                if (!h.attach() || !silence(h)) return;
                // Only what ends the silence is sent until the target sends IDLE once more.
-               const std::size_t idles = h.idles();
+               const std::size_t idles = h.inbox().idles();
                const base::Time until = h.now() + std::max<base::Duration>(h.config().timeout, 2s);
-               while (h.is_good() && h.idles() == idles && h.now() < until) {
+               while (h.is_good() && h.inbox().idles() == idles && h.now() < until) {
                  h.send_flit(
                      {.type = fabric::FlitType::kIdle, .vl = vl, .ctl = fabric::kFlitHeaderCrcOnly},
                      {});
                  h.listen(kIdleAgain);
                }
-               h.expect(h.idles() > idles, "IDLE on a link that is up again");
+               h.expect(h.inbox().idles() > idles, "IDLE on a link that is up again");
                h.keeps_alive = true;
                h.expect_ignored("the connection of before");
              })
@@ -152,7 +153,7 @@ void add_silence(Group& group) {
     h.send(h.init(InitStep::kHello));
     const auto reply = h.await_init("READY");
     if (reply) h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
-    h.expect(h.waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
+    h.expect(h.inbox().waiting(EventKind::kAck) == 0, "no ACK of a cell behind BYE");
   });
   group.add("silence_then_another_instance", "P-INIT-8,P-ERR-9",
             "A new instance ends the connections of a silent one.", [](Host& h) {
@@ -160,7 +161,7 @@ void add_silence(Group& group) {
               h.begin_instance(h.config().instance ^ 0x100);
               if (!h.link()) return;
               h.keeps_alive = true;
-              h.forget_events();
+              h.inbox().forget();
               h.expect_unserved("no reply on a connection of the instance before");
             });
   group.add_harmful("restart_when_closing", "P-INIT-8",
@@ -168,7 +169,7 @@ void add_silence(Group& group) {
                       if (!h.attach() || !provoke_disc(h)) return;
                       h.begin_instance(h.config().instance ^ 0x100);
                       if (!h.link()) return;
-                      h.forget_events();
+                      h.inbox().forget();
                       expect_no_disc(h, "no DISC of the instance before");
                     });
 }

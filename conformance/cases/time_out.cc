@@ -26,7 +26,7 @@ bool take_flits(End& h) {
 Withheld acks_of_cells(End& h) {
   return {.take = [&h] { return take_unacknowledged(h); },
           .acknowledge = [&h] { acknowledge(h); },
-          .came_again = [&h] { return !h.retransmitted().empty(); }};
+          .came_again = [&h] { return !h.inbox().retransmitted().empty(); }};
 }
 
 Withheld acks_of_flits(End& h) {
@@ -42,7 +42,7 @@ Withheld acks_of_flits(End& h) {
 
 bool take_unacknowledged(End& h) {
   h.acknowledges = false;
-  h.forget_events();
+  h.inbox().forget();
   const auto context = h.next_context();
   h.send_message(echo_message(context, 8));
   return await_echo(h, context);

@@ -86,11 +86,11 @@ void add_acks(SharedGroup& group) {
               const ByteVector cell = next_echo(h, context);
               h.send_cell(cell);
               h.await_reply(context);
-              h.forget_events();
+              h.inbox().forget();
               h.send_cell(cell);
               h.await(EventKind::kAck, "an ACK of a duplicate");
               h.expect_ignored("no NAK of a duplicate");
-              h.expect(h.waiting(EventKind::kMessage) == 0, "no second reply");
+              h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no second reply");
             });
 }
 
@@ -151,7 +151,7 @@ void add_gaps(SharedGroup& group) {
     head.header.lcn = head.header.lcn - 3000U;
     h.send_cell(h.make(head, echo_message(context, 8)));
     h.expect_ignored("a cell of the past that is dropped");
-    h.expect(!h.has_message(context), "no reply to a cell of the past");
+    h.expect(!h.inbox().has_message(context), "no reply to a cell of the past");
   });
 }
 
@@ -268,12 +268,12 @@ void add_refused_operations(SharedGroup& group) {
         const auto nak = h.await_if([](const Event& e) { return e.kind == EventKind::kNak; }, {});
         if (!nak) {
           h.expect_ignored("a message that is dropped");
-          h.expect(!h.has_message(context), "no reply to a message that is too long");
+          h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
           return;
         }
         h.expect(nak->ack.code == AckCode::kInvalidRequest, "NAK invalid request");
         h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
-        h.expect(!h.has_message(context), "no reply to a message that is too long");
+        h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
       });
   add_refused(group, "write_on_channel_0", "P-CH-8,P-RC-26",
               "An RDMA write on channel 0 gets NAK 0x61.", [](End& h) {

@@ -39,7 +39,7 @@ void expect_indicated_late(End& h, const Event& write) {
   };
   h.expect_serving("a target that serves while a write is not acknowledged");
   h.listen(kNoIndicate);
-  h.expect(std::ranges::none_of(h.events(), indicates_it),
+  h.expect(std::ranges::none_of(h.inbox().events(), indicates_it),
            "no BufferRDMAIndicate before the ACK of the write");
   h.acknowledges_data = true;
   acknowledge(h, h.data());
@@ -115,7 +115,7 @@ void add_one_channel(Group& group) {
             [](Host& h) {
               h.terms.channels = Terms::Channels::kOne;
               if (!attach_with(h, "one channel") || !h.start_nic()) return;
-              h.forget_events();
+              h.inbox().forget();
               write_element(h, small_pool(h), 0, frame("\x02\x43\x4F\x4E\x46\x0D", h.mac(), 60));
               h.expect_ignored("a write that is taken, and messages behind it");
             });
@@ -152,11 +152,11 @@ void add_separate(Group& group) {
               if (!connect_separate(h) || !h.expect_serving("a connection that serves")) return;
               h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
               h.await(EventKind::kMgmt, "DISC_REP");
-              h.forget_events();
+              h.inbox().forget();
               const auto context = h.next_context();
               h.send_message(echo_message(context, 8));
               h.listen(kNoReply);
-              h.expect(!h.has_message(context), "no reply on channel 0");
+              h.expect(!h.inbox().has_message(context), "no reply on channel 0");
             });
 }
 
@@ -214,8 +214,8 @@ void add_uc(Group& group) {
                      if (!expect_frame(b, first) || !expect_frame(b, second)) return;
                      a.expect_ignored("a connection that stays");
                      b.expect_serving("a connection that stays");
-                     b.expect(b.waiting(EventKind::kWrite) == 0, "each frame once");
-                     a.expect(a.waiting(EventKind::kAck) == 0, "no ACK on UC");
+                     b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "each frame once");
+                     a.expect(a.inbox().waiting(EventKind::kAck) == 0, "no ACK on UC");
                    });
   group.add("uc_too_long", "P-UC-4", "A Send of UC that is longer than its receive is dropped.",
             [](Host& h) {
@@ -224,7 +224,7 @@ void add_uc(Group& group) {
               const std::size_t over = echo_message(context, 0).size();
               h.send_message(echo_message(context, h.message_max() + 8 - over));
               h.expect_ignored("a queue pair that continues");
-              h.expect(!h.has_message(context), "no reply to a message that is too long");
+              h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
             });
   group.add("separate_role", "P-CH-9", "In mode send a message that names pools is dropped.",
             [](Host& h) {
@@ -326,7 +326,7 @@ void add_contexts(Group& group) {
                      if (!attach_selecting(a, b, {pools[1]})) return;
                      send_frame(a, b, 0);
                      b.expect_serving("a connection that stays");
-                     b.expect(b.waiting(EventKind::kWrite) == 0, "no write");
+                     b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "no write");
                    });
 }
 
@@ -339,7 +339,7 @@ void add_flush(Group& group) {
         if (!b.advertise(pools) || !b.start_nic()) return;
         b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
         b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
-        b.forget_events();
+        b.inbox().forget();
         for (unsigned i = 0; i < 4; ++i) {
           const auto write = expect_frame(b, send_frame(a, b, i));
           if (!write) return;
