@@ -5,8 +5,9 @@
 // requests, to flushes, and to DISC, which a case may switch off. What arrives is checked for the
 // rules of every flit and cell. After the first expectation that is not met nothing is sent or
 // awaited any more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT,
-// lanes; end_connection.cc: MGMT; end_send.cc: cells, messages, writes; end_wait.cc and
-// end_expect.cc: events; end_receive.cc: what arrives; end_rules.cc: what holds for all of it.
+// lanes; end_connection.cc: MGMT; end_send.cc: cells; end_wait.cc: waiting; end_receive.cc: what
+// arrives; end_rules.cc: what holds for all of it. What needs only the functions here is apart:
+// cells.h, messages.h, pools.h, expectations.h.
 #pragma once
 
 #include <array>
@@ -23,7 +24,6 @@
 #include "conformance/line.h"
 #include "conformance/outcome.h"
 #include "messaging/wire/buffer_recv_pool.h"
-#include "messaging/wire/cfg_util.h"
 
 namespace splitnic::conformance {
 
@@ -133,8 +133,6 @@ class End {
   fabric::Init init(fabric::InitStep step);
   void send(const fabric::Init& init);
   void send_flit(const fabric::FlitHeader& header, base::Bytes payload);
-  void send_datagram(base::Bytes datagram) { line_.send(datagram); }
-  std::optional<fabric::Init> await_init(std::string_view expected);
   bool is_linked() const { return is_linked_; }
   virtual fabric::LinkProfile profile() const { return config_.profile; }
   bool is_full() const { return profile() == fabric::LinkProfile::kFull; }
@@ -156,14 +154,10 @@ class End {
   void send_mgmt(base::Bytes payload, fabric::PartitionKey key = fabric::kDefaultPartition);
   // Puts other capabilities into a message that describe() has filled in.
   void put_capabilities(fabric::Mgmt& into, std::string_view capabilities);
-  // Whether the next CONNECT is for this channel.
-  bool offers(unsigned channel) const;
   // Takes the numbers of the target's CONNECT_REQ or CONNECT_REP.
   bool adopt(const fabric::Mgmt& theirs);
   // Link, CONNECT and pools both ways.
   virtual bool attach() = 0;
-  bool advertise();
-  bool advertise(std::span<const messaging::PoolRecord> pools);
   // Frames pass afterwards. REQUIRES an attached end.
   virtual bool start_nic() = 0;
   // An address that no other end of the suite has.
@@ -175,7 +169,6 @@ class End {
   // The number of the channel that carries data: 1, or 0 where there is one channel.
   unsigned data() const { return terms.channels == Terms::Channels::kOne ? 0 : 1; }
   const std::vector<messaging::PoolRecord>& pools() const { return pools_; }
-  messaging::PoolRecord own_pool() const;
   // The longest message on channel 0 that both sides take.
   std::size_t message_max() const { return message_max_; }
   // Whether writes to the target have idata: of form A. Otherwise a message indicates them.
@@ -183,43 +176,12 @@ class End {
   // The same of writes of the target.
   bool reads_idata() const { return reads_idata_; }
 
-  // Cells. cell() has the numbers that come next and changes nothing; put() sends and moves on.
+  // Cells. cell() has the numbers that come next, and changes nothing.
   fabric::CellHead cell(unsigned channel, fabric::Op op, fabric::Pos pos, std::uint16_t csn = 0);
-  ByteVector make(const fabric::CellHead& head, base::Bytes payload) const;
-  void reseal(ByteVector& cell) const;
   void send_cell(base::Bytes cell);
-  void put(unsigned channel, const fabric::CellHead& head, base::Bytes payload);
-  void advance(unsigned channel, fabric::Pos pos);
-  void send_ack(unsigned channel, fabric::Op op, const fabric::AckExt& ack, fabric::Psn psn,
-                std::uint16_t csn = 0);
-  fabric::AckExt ack_of(unsigned channel) const;
 
-  // Messages on channel 0, in as many cells as they need.
-  void send_message(base::Bytes message, unsigned channel = 0);
-  std::optional<Event> await_message(messaging::Function function, std::string_view expected);
+  // For the next CfgUtil request.
   messaging::TransactionContext next_context() { return messaging::TransactionContext(++context_); }
-  void send_request(messaging::TransactionContext context, messaging::CfgCode code,
-                    std::string_view data);
-  std::optional<messaging::CfgUtilReply> await_reply(messaging::TransactionContext context);
-  std::optional<messaging::CfgUtilReply> request(messaging::CfgCode code, std::string_view data);
-  // ECHO: what was sent before has been dealt with, and the target serves this connection.
-  bool expect_serving(std::string_view expected);
-  // The same, and the target has neither refused anything nor ended the connection.
-  bool expect_ignored(std::string_view expected);
-  std::optional<Event> expect_nak(unsigned channel, fabric::AckCode code,
-                                  std::string_view expected);
-  // The target has sent DISC of this connection, or does so now.
-  bool expect_disc(std::string_view expected);
-  // The target ends the connection by DISC, and does not serve it any more.
-  bool expect_ended(std::string_view expected);
-  // The target does not serve this connection any more.
-  bool expect_unserved(std::string_view expected);
-  // The queue pair that sent this NAK takes no cell any more, neither one with the numbers of the
-  // cell that was refused nor the next one, and the target ends the connection by DISC.
-  bool expect_ended_by(const Event& nak, std::string_view expected);
-
-  // RDMA writes on the channel of data.
-  void write(const fabric::VaMh& target, base::Bytes bytes, std::optional<std::uint32_t> idata);
 
   Terms terms;
   bool acknowledges = true;
@@ -269,9 +231,10 @@ class End {
   std::array<Channel, 2> channels_;
 
  private:
+  // Whether the next CONNECT is for this channel.
+  bool offers(unsigned channel) const;
   void keep_alive();
   base::Time idle_at() const;
-  void send_fence(unsigned channel, messaging::TransactionContext context);
   bool check_data_flit(const fabric::FlitHeader& header);
   bool check_cell(base::Bytes bytes, const fabric::CellView& view);
   bool check_mgmt(const fabric::MacHeader& header, const fabric::Mgmt& mgmt);

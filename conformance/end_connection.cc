@@ -1,7 +1,9 @@
 // Connections of the suite's end. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include <algorithm>
 
+#include "conformance/cells.h"
 #include "conformance/end.h"
+#include "conformance/messages.h"
 #include "messaging/connect.pb.h"
 #include "messaging/wire/idata.h"
 
@@ -14,8 +16,6 @@ using fabric::MgmtKind;
 constexpr std::uint32_t kMessageMax = 4096;
 constexpr std::uint32_t kDataMessageMax = 65536;
 constexpr std::uint16_t kReceives = 64;
-constexpr std::uint64_t kPoolAddress = 0x7F0012340000;
-constexpr std::uint32_t kPoolHandle = 0x2A01;
 constexpr fabric::Qpn kManagementQpn{1};  // P-MGMT-1
 
 }  // namespace
@@ -99,7 +99,7 @@ void End::send_mgmt(base::Bytes payload, fabric::PartitionKey key) {
   head.header.slid = lid_;
   head.header.dqpn = head.header.sqpn = kManagementQpn;
   head.header.partition = key;
-  send_cell(make(head, payload));
+  send_cell(make_cell(*this, head, payload));
 }
 
 void End::send(const Mgmt& mgmt, fabric::PartitionKey key) {
@@ -153,28 +153,6 @@ bool End::adopt(const Mgmt& theirs) {
   reads_idata_ = mine.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT &&
                  others.idata_form_out() != connect::IDATA_FORM_NONE;
   return expect(is_connected_, "the channels of the request" + in);
-}
-
-messaging::PoolRecord End::own_pool() const {
-  return {messaging::PoolRef(0),
-          config_.pool_elements,
-          config_.pool_element_bytes,
-          fabric::MemoryHandle(kPoolHandle),
-          fabric::VirtualAddress(kPoolAddress),
-          0};
-}
-
-bool End::advertise() {
-  const messaging::PoolRecord record = own_pool();
-  return advertise(std::span(&record, 1));
-}
-
-bool End::advertise(std::span<const messaging::PoolRecord> pools) {
-  ByteVector message(messaging::BufferRecvPool::bytes(pools.size()));
-  messaging::BufferRecvPool::emit(messaging::kUnsolicited, pools, message);
-  send_message(message);
-  return await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target")
-      .has_value();
 }
 
 std::string End::mac() const {

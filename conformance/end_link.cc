@@ -89,10 +89,4 @@ void End::send_lanes() {
   }
 }
 
-std::optional<Init> End::await_init(std::string_view expected) {
-  const auto event = await(EventKind::kInit, expected);
-  if (!event) return std::nullopt;
-  return event->init;
-}
-
 }  // namespace splitnic::conformance

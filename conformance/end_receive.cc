@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "conformance/cells.h"
 #include "conformance/end.h"
+#include "conformance/messages.h"
 #include "fabric_emul/wire/flit.h"
 #include "messaging/wire/buffer_pool_flush.h"
 
@@ -175,7 +177,7 @@ void End::take_request(unsigned channel, const CellView& view) {
   c.asked_for_ack = (h.flags & fabric::kFlagAckRequest) != 0;
   if (fabric::is_last(h.pos)) return finish_packet(channel, view);
   if (c.asked_for_ack && may_acknowledge(channel) && c.service == fabric::Service::kRc) {
-    send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
+    send_ack(*this, channel, Op::kAck, ack_of(*this, channel), h.psn, h.csn);
   }
 }
 
@@ -188,7 +190,8 @@ void End::take_retransmission(unsigned channel, const CellView& view) {
     return;
   }
   inbox_.add_retransmission(channel, h.lcn);
-  if (may_acknowledge(channel)) send_ack(channel, Op::kAck, ack_of(channel), h.psn, h.csn);
+  if (may_acknowledge(channel))
+    send_ack(*this, channel, Op::kAck, ack_of(*this, channel), h.psn, h.csn);
 }
 
 void End::finish_packet(unsigned channel, const CellView& view) {
@@ -201,7 +204,7 @@ void End::finish_packet(unsigned channel, const CellView& view) {
     return;
   }
   if (may_acknowledge(channel) && c.service == fabric::Service::kRc) {
-    send_ack(channel, Op::kAck, ack_of(channel), view.header.psn, view.header.csn);
+    send_ack(*this, channel, Op::kAck, ack_of(*this, channel), view.header.psn, view.header.csn);
   }
   Event event = c.packet;
   event.bytes = inbox_.keep(std::exchange(c.partial, {}));
@@ -238,7 +241,7 @@ bool End::take_message(const Event& event) {
       if (!replies_to_flushes) return true;
       std::array<std::byte, messaging::BufferPoolFlushReply::kBytes> reply{};
       messaging::BufferPoolFlushReply{event.message.context}.emit(reply);
-      send_message(reply);
+      send_message(*this, reply);
       return true;
     }
     default:

@@ -13,6 +13,11 @@ constexpr base::Duration kIdleEvery = 200ms;
 
 }  // namespace
 
+bool End::expect(bool is_met, std::string_view expected) {
+  if (!is_met) outcome_.miss(std::string(expected), inbox_.last());
+  return is_good();
+}
+
 base::Time End::idle_at() const {
   if (!is_linked_ || !keeps_alive || !is_good()) return base::kNever;
   return line_.lanes().is_open() ? line_.lanes().deadline() : line_.last_sent() + kIdleEvery;
@@ -47,6 +52,10 @@ bool End::pump(base::Time until) {
     if (keeps_alive) send_lanes();
   });
   return now() < until || !inbox_.events().empty();
+}
+
+std::optional<Event> End::await(EventKind kind, std::string_view expected) {
+  return await_if([kind](const Event& e) { return e.kind == kind; }, expected);
 }
 
 std::optional<Event> End::await_if(const std::function<bool(const Event&)>& suits,

@@ -17,6 +17,8 @@ class Host : public End {
   // Link.
   // HELLO to READY. REFUSE is REJECTED.
   bool link();
+  // The next INIT that is no probe; without one the case ends with `expected`.
+  std::optional<fabric::Init> await_init(std::string_view expected);
   // A HELLO whose reply must be the next INIT: what was sent before it was dropped.
   bool expect_no_init(std::string_view expected);
   void begin_instance(std::uint64_t instance);
@@ -24,7 +26,6 @@ class Host : public End {
   // Connection.
   // CONNECT_REQ of a fresh transaction for two new queue pairs, with these capabilities.
   fabric::Mgmt request(std::string_view capabilities);
-  using End::request;
   // Sends a CONNECT_REQ and returns the reply. While the target refuses it because of a limit of
   // rate another one follows: `request` gets its transaction.
   std::optional<Event> ask(fabric::Mgmt& request);

@@ -1,5 +1,7 @@
 // Connections of the suite's host. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include "conformance/host.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
@@ -49,7 +51,7 @@ bool Host::connect() {
   return is_good();
 }
 
-bool Host::attach() { return link() && connect() && advertise(); }
+bool Host::attach() { return link() && connect() && advertise(*this); }
 
 bool Host::start_nic() {
   messaging::cfg::InitNicRequest init_nic;
@@ -62,7 +64,7 @@ bool Host::start_nic() {
        {messaging::CfgCode::kSetMac, set_mac.SerializeAsString()},
        {messaging::CfgCode::kStart, {}}}};
   for (const auto& [code, data] : requests) {
-    const auto reply = request(code, data);
+    const auto reply = request_cfg(*this, code, data);
     const std::string expected = std::string(name(code)) + " OK";
     if (!expect(reply && reply->status == messaging::CfgStatus::kOk, expected)) return false;
   }
@@ -76,7 +78,7 @@ bool Host::take_cfg_request(const Event& event) {
   ByteVector reply(messaging::CfgUtilReply::bytes(0));
   messaging::CfgUtilReply{request->context, request->code, messaging::CfgStatus::kOk, {}}.emit(
       reply);
-  send_message(reply);
+  send_message(*this, reply);
   return true;
 }
 

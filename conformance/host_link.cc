@@ -57,6 +57,12 @@ bool Host::link() {
                 "two link addresses in READY");
 }
 
+std::optional<Init> Host::await_init(std::string_view expected) {
+  const auto event = await(EventKind::kInit, expected);
+  if (!event) return std::nullopt;
+  return event->init;
+}
+
 bool Host::expect_no_init(std::string_view expected) {
   Init hello = init(InitStep::kHello);
   hello.instance = random().next() | 1;  // nobody knows it: the reply is CHALLENGE

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "conformance/cells.h"
+
 namespace splitnic::conformance {
 namespace {
 
@@ -83,7 +85,7 @@ void Node::send_smp(const fabric::CellHead& head, base::Bytes smp) {
   send_flit({.type = fabric::FlitType::kData,
              .vl = fabric::kMgmtLane,
              .ctl = fabric::kFlitSof | fabric::kFlitEof | fabric::kFlitHeaderCrcOnly},
-            make(head, smp));
+            make_cell(*this, head, smp));
 }
 
 std::optional<ByteVector> Node::await_cell(std::string_view expected) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "conformance/expectations.h"
 #include "fabric_emul/session/peer.h"
 
 namespace splitnic::conformance {
@@ -46,7 +47,7 @@ std::string Suite::try_probe(std::size_t number) {
   const EndConfig config = host_config(line, "probe");
   base::SeededRandom random(config.process);
   Host host(line, config, random, outcome);
-  const bool is_good = host.attach() && host.expect_serving("a probe that is served");
+  const bool is_good = host.attach() && expect_serving(host, "a probe that is served");
   host.leave();
   return is_good ? std::string() : outcome.expected() + ": " + outcome.received();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance/end.h"
+#include "messaging/wire/cfg_util.h"
 
 namespace splitnic::conformance {
 

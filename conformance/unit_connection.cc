@@ -1,6 +1,7 @@
 // Connections of the suite's I/O unit. docs/protocol/mgmt.md#connection
 #include <algorithm>
 
+#include "conformance/pools.h"
 #include "conformance/unit.h"
 #include "messaging/connect.pb.h"
 
@@ -94,7 +95,7 @@ void Unit::reject(const Mgmt& request, fabric::MgmtReject code, std::string_view
 bool Unit::connect() {
   if (!await_link()) return false;
   const auto request = await_request();
-  return request && accept(request->mgmt, reply_of(request->mgmt)) && advertise();
+  return request && accept(request->mgmt, reply_of(request->mgmt)) && advertise(*this);
 }
 
 bool Unit::attach() {

@@ -2,6 +2,7 @@
 // docs/protocol/cfgutil.md#codes
 #include <algorithm>
 
+#include "conformance/messages.h"
 #include "conformance/unit.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -124,7 +125,7 @@ void Unit::reply(const SeenRequest& request, CfgStatus status, std::string_view 
   ByteVector message(messaging::CfgUtilReply::bytes(data.size()));
   messaging::CfgUtilReply{request.context, request.code, status, base::as_bytes(data)}.emit(
       message);
-  send_message(message);
+  send_message(*this, message);
 }
 
 void Unit::reply(const SeenRequest& request) {

@@ -1,5 +1,6 @@
 #include "conformance/unit_suite.h"
 
+#include "conformance/expectations.h"
 #include "fabric_emul/session/peer.h"
 
 namespace splitnic::conformance {
@@ -87,7 +88,7 @@ std::string UnitSuite::try_connection() {
   base::SeededRandom random(config_.seed);
   Outcome outcome;
   Unit unit(line_, link_, config_of_unit(), random, outcome);
-  const bool is_good = (unit.connect() && unit.expect_serving("a host that serves")) ||
+  const bool is_good = (unit.connect() && expect_serving(unit, "a host that serves")) ||
                        outcome.verdict() == Verdict::kSkip;  // it has asked for a connection
   unit.leave();
   return is_good ? std::string() : outcome.expected() + ": " + outcome.received();

@@ -6,6 +6,9 @@
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/cases/connect_parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -26,12 +29,12 @@ void add_pairs(Group& group) {
               const bool is_up = connect_changed(h, [](Host&, Mgmt& m, Capabilities&) {
                 for (auto& pair : m.pairs) pair.flags |= fabric::kPairIdataFormB;
               });
-              if (!is_up || !h.advertise() || !h.start_nic()) return;
+              if (!is_up || !advertise(h) || !h.start_nic()) return;
               const PoolRecord pool = small_pool(h);
               for (unsigned i = 0; i < kWrites && h.is_good(); ++i) {
                 write_element(h, pool, i % pool.elements, frame(kNobody, h.mac(), 60, i));
               }
-              h.expect_ignored("writes that are taken");
+              expect_ignored(h, "writes that are taken");
             });
   group.add("msg_max_of_pair", "P-MGMT-8", "MSG_MAX is that of the capabilities.", [](Host& h) {
     const bool is_up =
@@ -39,8 +42,8 @@ void add_pairs(Group& group) {
     const auto context = h.next_context();
     const ByteVector request = echo_message(context, 600);
     if (!is_up || !can_send(h, request.size())) return;
-    h.send_message(request);
-    h.await_reply(context);
+    send_message(h, request);
+    await_reply(h, context);
   });
   group.add("go_back_n", "P-CM-8,P-RC-4",
             "With go-back-N a cell behind a gap is dropped, and gets NAK 0x60.", [](Host& h) {
@@ -53,12 +56,12 @@ void add_pairs(Group& group) {
               const ByteVector one = next_echo(h, first);
               const ByteVector two = next_echo(h, second);
               h.send_cell(two);
-              if (!h.expect_nak(0, fabric::AckCode::kSequence, "NAK sequence error")) return;
+              if (!expect_nak(h, 0, fabric::AckCode::kSequence, "NAK sequence error")) return;
               h.send_cell(one);
-              if (!h.await_reply(first)) return;
+              if (!await_reply(h, first)) return;
               h.expect(!h.inbox().has_message(second), "no reply to the cell that was dropped");
               h.send_cell(two);
-              h.await_reply(second);
+              await_reply(h, second);
             });
   group.add("numbers_wrap", "P-GEN-5", "PSN and LCN continue with 0 behind their last values.",
             [](Host& h) {
@@ -67,9 +70,9 @@ void add_pairs(Group& group) {
                 m.pairs[0].start_lcn = host.channel(0).lcn = fabric::Lcn(0xFFFE);
               });
               for (int i = 0; i < 4 && is_up && h.is_good(); ++i) {
-                h.expect_serving("a connection that serves");
+                expect_serving(h, "a connection that serves");
               }
-              h.expect_ignored("no NAK of the cells behind the wrap");
+              expect_ignored(h, "no NAK of the cells behind the wrap");
             });
 }
 

@@ -3,6 +3,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -26,7 +29,7 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
     change(h, bad);
     h.send_cell(bad);
     expect_missing(h, good, context);
-    h.expect_ignored("no NAK of a cell that is dropped");
+    expect_ignored(h, "no NAK of a cell that is dropped");
   });
 }
 
@@ -36,13 +39,13 @@ void add_refused(SharedGroup& group, const std::string& name, const std::string&
   group.add_harmful(name, clause, description, [change = std::move(change)](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
-    ByteVector bad = h.make(h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8));
+    ByteVector bad = make_cell(h, h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8));
     change(h, bad);
     h.send_cell(bad);
-    const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
+    const auto nak = expect_nak(h, 0, AckCode::kInvalidRequest, "NAK invalid request");
     if (!nak) return;
     h.expect(nak->header.psn == h.channel(0).psn, "the PSN of the refused cell in the NAK");
-    h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+    expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
   });
 }
 
@@ -54,9 +57,9 @@ void add_taken(SharedGroup& group, const std::string& name, const std::string& c
     if (!h.attach()) return;
     const auto context = h.next_context();
     h.send_cell(make(h, h.cell(0, Op::kSend, Pos::kOnly), echo_message(context, 8)));
-    h.advance(0, Pos::kOnly);
-    h.await_reply(context);
-    h.expect_ignored("a cell that is taken");
+    advance(h, 0, Pos::kOnly);
+    await_reply(h, context);
+    expect_ignored(h, "a cell that is taken");
   });
 }
 
@@ -103,7 +106,7 @@ void add_partitions(SharedGroup& group) {
   const auto of_partition = [](std::uint16_t key) {
     return [key](End& h, CellHead head, const ByteVector& payload) {
       head.header.partition = fabric::PartitionKey(key);
-      return h.make(head, payload);
+      return make_cell(h, head, payload);
     };
   };
   add_taken(group, "limited_member", "P-PART-1,P-PART-2",
@@ -117,7 +120,7 @@ void add_partitions(SharedGroup& group) {
                 const CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
                 h.send_cell(make(h, head, echo_message(context, 8)));
                 expect_missing(h, next_echo(h, context), context);
-                h.expect_ignored("no NAK of a cell that is dropped");
+                expect_ignored(h, "no NAK of a cell that is dropped");
               });
   }
 }
@@ -129,15 +132,15 @@ void add_levels(SharedGroup& group) {
       const auto context = h.next_context();
       CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
       head.header.sl = level;
-      h.put(0, head, echo_message(context, 8));
-      h.await_reply(context);
+      put_cell(h, 0, head, echo_message(context, 8));
+      await_reply(h, context);
     }
   });
   Case& of_messages = group.add(
       "level_of_messages", "P-CH-17", "Messages of the target have service level 3.", [](End& h) {
         if (!h.attach()) return;
         const auto context = h.next_context();
-        h.send_message(echo_message(context, 8));
+        send_message(h, echo_message(context, 8));
         const auto reply = h.await_if(
             [context](const Event& e) {
               return e.kind == EventKind::kMessage && e.message.context == context;
@@ -182,7 +185,7 @@ void add_all_dropped_or_refused(SharedGroup& group) {
 void add_all_taken(SharedGroup& group) {
   add_taken(group, "reserved_bits", "P-GEN-4", "Reserved bits of the MAC header are ignored.",
             [](End& h, const CellHead& head, const ByteVector& payload) {
-              ByteVector cell = h.make(head, payload);
+              ByteVector cell = make_cell(h, head, payload);
               patch(h, cell, 12, {0xFF});
               patch(h, cell, 16, {0xFF});
               return cell;
@@ -190,30 +193,30 @@ void add_all_taken(SharedGroup& group) {
   add_taken(group, "solicited", "P-CELL-17", "Flag S changes nothing.",
             [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagSolicited;
-              return h.make(head, payload);
+              return make_cell(h, head, payload);
             });
   add_taken(group, "retransmission", "P-CELL-17",
             "Flag R on a cell that was not seen changes nothing.",
             [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagRetransmission;
-              return h.make(head, payload);
+              return make_cell(h, head, payload);
             });
   add_taken(group, "global_header", "P-CELL-1", "A cell may have a GNH.",
             [](End& h, CellHead head, const ByteVector& payload) {
               fabric::Gnh gnh;
               gnh.hop_limit = 64;
               head.gnh = &gnh;
-              return h.make(head, payload);
+              return make_cell(h, head, payload);
             });
   add_taken(group, "idata_on_send", "P-CELL-7", "A Send may have idata.",
             [](End& h, CellHead head, const ByteVector& payload) {
               head.idata = 0x12345678;
-              return h.make(head, payload);
+              return make_cell(h, head, payload);
             });
   add_taken(group, "packet_crc", "P-CELL-8", "A cell with a good packet CRC is taken.",
             [](End& h, CellHead head, const ByteVector& payload) {
               head.header.flags |= fabric::kFlagPacketCrc;
-              return h.make(head, payload);
+              return make_cell(h, head, payload);
             });
 }
 
@@ -227,10 +230,10 @@ void add_all_refused_behind_a_first(SharedGroup& group) {
         [pos = pos](End& h) {
           if (!h.attach()) return;
           const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
-          h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload);
-          h.put(0, h.cell(0, Op::kSend, pos), payload);
-          const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
-          if (nak) h.expect_ended_by(*nak, "a queue pair that takes no more cells");
+          put_cell(h, 0, h.cell(0, Op::kSend, Pos::kFirst), payload);
+          put_cell(h, 0, h.cell(0, Op::kSend, pos), payload);
+          const auto nak = expect_nak(h, 0, AckCode::kInvalidRequest, "NAK invalid request");
+          if (nak) expect_ended_by(h, *nak, "a queue pair that takes no more cells");
         });
   }
   group.add_harmful(
@@ -239,9 +242,9 @@ void add_all_refused_behind_a_first(SharedGroup& group) {
         const ByteVector payload(h.channel(0).mcp, std::byte{0x5A});
         CellHead head = h.cell(0, Op::kSend, Pos::kFirst);
         head.header.flags |= fabric::kFlagPacketCrc;
-        h.put(0, head, payload);
-        const auto nak = h.expect_nak(0, AckCode::kInvalidRequest, "NAK invalid request");
-        if (nak) h.expect_ended_by(*nak, "a queue pair that takes no more cells");
+        put_cell(h, 0, head, payload);
+        const auto nak = expect_nak(h, 0, AckCode::kInvalidRequest, "NAK invalid request");
+        if (nak) expect_ended_by(h, *nak, "a queue pair that takes no more cells");
       });
 }
 

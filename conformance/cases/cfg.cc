@@ -4,6 +4,8 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
@@ -21,7 +23,7 @@ void add_status(Group& group, const std::string& name, const std::string& clause
   group.add(name, clause, description, [=](Host& h) {
     if (!h.attach()) return;
     expect_status(h, code, data, status);
-    h.expect_ignored("a connection that stays");
+    expect_ignored(h, "a connection that stays");
   });
 }
 
@@ -45,8 +47,8 @@ void add_frame(Group& group) {
               std::size_t bytes = h.message_max();
               ByteVector longest = echo_message(context, bytes);
               while (longest.size() > h.message_max()) longest = echo_message(context, --bytes);
-              h.send_message(longest);
-              const auto reply = h.await_reply(context);
+              send_message(h, longest);
+              const auto reply = await_reply(h, context);
               if (!reply) return;
               h.expect(reply->status == CfgStatus::kDeviceError && reply->data.empty(),
                        "status 6 without data");
@@ -54,26 +56,26 @@ void add_frame(Group& group) {
   group.add("context_zero", "P-CFG-3", "A request with Transaction Context 0 gets a reply.",
             [](Host& h) {
               if (!h.attach()) return;
-              h.send_request(messaging::kUnsolicited, CfgCode::kGetVersion, {});
-              const auto reply = h.await_reply(messaging::kUnsolicited);
+              send_request(h, messaging::kUnsolicited, CfgCode::kGetVersion, {});
+              const auto reply = await_reply(h, messaging::kUnsolicited);
               if (reply) h.expect(reply->status == CfgStatus::kOk, "status OK");
             });
   group.add("context_large", "P-MSG-3", "The reply copies all 64 bits of the Transaction Context.",
             [](Host& h) {
               if (!h.attach()) return;
               const messaging::TransactionContext context(0xFFFFFFFFFFFFFFFE);
-              h.send_request(context, CfgCode::kGetVersion, {});
-              h.await_reply(context);
+              send_request(h, context, CfgCode::kGetVersion, {});
+              await_reply(h, context);
             });
   group.add("repeated", "P-CFG-3",
             "A repeated request gets the reply once more and is not executed.", [](Host& h) {
               if (!h.attach()) return;
               const auto context = h.next_context();
-              h.send_request(context, CfgCode::kSetMac, mac_request(h.mac()));
-              const auto first = h.await_reply(context);
+              send_request(h, context, CfgCode::kSetMac, mac_request(h.mac()));
+              const auto first = await_reply(h, context);
               expect_status(h, CfgCode::kReset, {}, CfgStatus::kOk);
-              h.send_request(context, CfgCode::kSetMac, mac_request(h.mac()));
-              const auto second = h.await_reply(context);
+              send_request(h, context, CfgCode::kSetMac, mac_request(h.mac()));
+              const auto second = await_reply(h, context);
               if (!first || !second) return;
               h.expect(first->status == second->status &&
                            base::as_text(first->data) == base::as_text(second->data),
@@ -91,16 +93,16 @@ void add_sizes(Group& group) {
     const auto context = h.next_context();
     ByteVector request = message(Function::kCfgUtilRequest, context, {0x00020005, 0});
     request[3] = std::byte{2};
-    h.send_message(request);
-    const auto reply = h.await_reply(context);
+    send_message(h, request);
+    const auto reply = await_reply(h, context);
     if (reply) h.expect(reply->status == CfgStatus::kVersion, "status 7");
   });
   group.add("header_alone", "P-CFG-4", "A request of 12 bytes gets status 2 and the code 0.",
             [](Host& h) {
               if (!h.attach()) return;
               const auto context = h.next_context();
-              h.send_message(message(Function::kCfgUtilRequest, context, {}));
-              const auto reply = h.await_reply(context);
+              send_message(h, message(Function::kCfgUtilRequest, context, {}));
+              const auto reply = await_reply(h, context);
               if (!reply) return;
               h.expect(reply->status == CfgStatus::kBadSize, "status 2");
               h.expect(reply->code == CfgCode{}, "family and code 0");
@@ -110,9 +112,9 @@ void add_sizes(Group& group) {
               "A request whose size is not that of its data gets status 2.", [size](Host& h) {
                 if (!h.attach()) return;
                 const auto context = h.next_context();
-                h.send_message(message(Function::kCfgUtilRequest, context,
-                                       {0x00020005, size, 0x0A040102, 0x03040000}));
-                const auto reply = h.await_reply(context);
+                send_message(h, message(Function::kCfgUtilRequest, context,
+                                        {0x00020005, size, 0x0A040102, 0x03040000}));
+                const auto reply = await_reply(h, context);
                 if (reply) h.expect(reply->status == CfgStatus::kBadSize, "status 2");
               });
   }
@@ -125,9 +127,9 @@ void add_open_requests(Group& group) {
               std::vector<messaging::TransactionContext> contexts;
               for (int i = 0; i < 8; ++i) {
                 contexts.push_back(h.next_context());
-                h.send_request(contexts.back(), CfgCode::kGetLink, {});
+                send_request(h, contexts.back(), CfgCode::kGetLink, {});
               }
-              for (const auto context : contexts) h.await_reply(context);
+              for (const auto context : contexts) await_reply(h, context);
             });
 }
 
@@ -141,10 +143,10 @@ void add_busy(Group& group) {
                     std::array<messaging::TransactionContext, 6> contexts{};
                     for (auto& context : contexts) {
                       context = h.next_context();
-                      h.send_request(context, CfgCode::kGetLink, {});
+                      send_request(h, context, CfgCode::kGetLink, {});
                     }
                     for (const auto context : contexts) {
-                      const auto reply = h.await_reply(context);
+                      const auto reply = await_reply(h, context);
                       is_busy |= reply && reply->status == CfgStatus::kBusy;
                     }
                   }
@@ -175,7 +177,7 @@ void add_values(Group& group) {
 // Returns the reply to a request that an I/O unit need not serve, or nothing: the case is over.
 std::optional<messaging::CfgUtilReply> ask_option(Host& h, CfgCode code, const std::string& data) {
   if (!h.attach()) return std::nullopt;
-  auto reply = h.request(code, data);
+  auto reply = request_cfg(h, code, data);
   if (reply && reply->status == CfgStatus::kUnknown) {
     h.outcome().skip("the I/O unit does not serve this option (status 1)");
     return std::nullopt;
@@ -192,7 +194,7 @@ void add_bad_option(Group& group, const std::string& name, const std::string& cl
     if (reply->status != CfgStatus::kBadValue) {
       h.outcome().miss("status 3", "status " + std::string(messaging::name(reply->status)));
     }
-    h.expect_ignored("a connection that stays");
+    expect_ignored(h, "a connection that stays");
   });
 }
 

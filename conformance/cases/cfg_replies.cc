@@ -2,6 +2,7 @@
 // data, shows by its reply whether it was executed. docs/protocol/cfgutil.md#clauses
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
+#include "conformance/messages.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
@@ -18,9 +19,9 @@ constexpr int kRepliesKept = 8;
 // ECHO of this text returns that one.
 bool expect_echo(End& h, TransactionContext context, std::string_view text,
                  std::string_view returned) {
-  h.send_request(context, CfgCode::kEcho,
-                 data_of<cfg::EchoRequest>([text](auto& m) { m.set_data(std::string(text)); }));
-  const auto reply = h.await_reply(context);
+  send_request(h, context, CfgCode::kEcho,
+               data_of<cfg::EchoRequest>([text](auto& m) { m.set_data(std::string(text)); }));
+  const auto reply = await_reply(h, context);
   cfg::EchoReply echo;
   return reply && h.expect(reply->status == CfgStatus::kOk, "status 0") && read(h, reply, echo) &&
          h.expect(echo.data() == returned, "ECHO of \"" + std::string(returned) + "\"");
@@ -29,11 +30,11 @@ bool expect_echo(End& h, TransactionContext context, std::string_view text,
 bool expect_unreadable(End& h, TransactionContext context) {
   ByteVector other_version = echo_message(context, 8);
   other_version[3] = std::byte{2};
-  h.send_message(other_version);
-  const auto first = h.await_reply(context);
+  send_message(h, other_version);
+  const auto first = await_reply(h, context);
   if (!first || !h.expect(first->status == CfgStatus::kVersion, "status 7")) return false;
-  h.send_message(message(Function::kCfgUtilRequest, context, {0x00020005, 400, 0x0A016100}));
-  const auto second = h.await_reply(context);
+  send_message(h, message(Function::kCfgUtilRequest, context, {0x00020005, 400, 0x0A016100}));
+  const auto second = await_reply(h, context);
   return second && h.expect(second->status == CfgStatus::kBadSize, "status 2");
 }
 
@@ -46,7 +47,8 @@ std::vector<Case> cfg_reply_cases() {
               if (!h.attach()) return;
               const auto context = h.next_context();
               if (!expect_echo(h, context, "one", "one")) return;
-              for (int i = 1; i < kRepliesKept && h.is_good(); ++i) h.request(CfgCode::kEcho, {});
+              for (int i = 1; i < kRepliesKept && h.is_good(); ++i)
+                request_cfg(h, CfgCode::kEcho, {});
               expect_echo(h, context, "two", "one");
             });
   group.add("context_zero_executed", "P-CFG-3", "The reply to context 0 is not kept.", [](End& h) {

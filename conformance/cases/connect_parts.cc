@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "conformance/expectations.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -60,7 +61,7 @@ bool connect_changed(Host& h, const ChangeRequest& change) {
 Case& add_accepted_request(Group& group, const std::string& name, const std::string& clause,
                            const std::string& description, ChangeRequest change) {
   return group.add(name, clause, description, [change = std::move(change)](Host& h) {
-    if (connect_changed(h, change)) h.expect_serving("a connection that serves");
+    if (connect_changed(h, change)) expect_serving(h, "a connection that serves");
   });
 }
 

@@ -3,6 +3,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/connect_parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/connect.pb.h"
 
@@ -76,7 +79,7 @@ void add_replies(Group& group) {
               if (!h.link()) return;
               Mgmt request = h.request(h.capabilities());
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
-              if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
+              if (reply && h.adopt(*reply)) expect_serving(h, "a connection that serves");
             });
   group.add("repeated", "P-CM-3", "A repeated CONNECT_REQ gets the same CONNECT_REP.", [](Host& h) {
     if (!h.link()) return;
@@ -88,7 +91,7 @@ void add_replies(Group& group) {
     fabric::emit_mgmt(bytes, *first);
     fabric::emit_mgmt(again, *second);
     h.expect(bytes == again, "the bytes of the first CONNECT_REP");
-    if (h.adopt(*second)) h.expect_serving("a connection that serves");
+    if (h.adopt(*second)) expect_serving(h, "a connection that serves");
   });
 }
 
@@ -104,8 +107,8 @@ void add_ends(Group& group) {
               old.header.psn = before.psn;
               old.header.lcn = before.lcn;
               h.inbox().forget();
-              h.send_cell(h.make(old, echo_message(h.next_context(), 8)));
-              h.expect_serving("the second connection that serves");
+              h.send_cell(make_cell(h, old, echo_message(h.next_context(), 8)));
+              expect_serving(h, "the second connection that serves");
               // Neither an ACK nor a reply; the queue pair is none of this connection.
               h.expect(std::ranges::none_of(h.inbox().events(),
                                             [&](const Event& e) {
@@ -150,7 +153,7 @@ void add_ends(Group& group) {
                       stray.pairs[0].mcp = 256;
                     }
                     h.send(stray);
-                    h.expect_ignored("a stray message that is dropped");
+                    expect_ignored(h, "a stray message that is dropped");
                   });
     stray_case.level = Level::kRobustness;
   }
@@ -306,7 +309,7 @@ void add_agreements(Group& group) {
               if (!h.link()) return;
               Mgmt request = h.request(h.capabilities() + "\xF8\x7F\x05");
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
-              if (reply && h.adopt(*reply)) h.expect_serving("a connection that serves");
+              if (reply && h.adopt(*reply)) expect_serving(h, "a connection that serves");
             });
   group.add("smaller_mcp", "P-CM-6", "The smaller MCP of both sides holds for both.", [](Host& h) {
     if (!h.link()) return;
@@ -318,7 +321,7 @@ void add_agreements(Group& group) {
     const auto context = h.next_context();
     const ByteVector message = echo_message(context, 1000);
     if (!can_send(h, message.size())) return;
-    h.send_message(message);
+    send_message(h, message);
     const auto event = h.await_if(
         [context](const Event& e) {
           return e.kind == EventKind::kMessage && e.message.context == context;
@@ -333,7 +336,7 @@ void add_agreements(Group& group) {
                   h, [](Host&, Mgmt&, Capabilities& mine) { mine.set_msg_max(0, 256); });
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (!reply || !h.adopt(*reply)) return;
-              const auto stats = h.request(messaging::CfgCode::kGetStats, {});
+              const auto stats = request_cfg(h, messaging::CfgCode::kGetStats, {});
               if (stats) h.expect(stats->data.size() + 24 <= 256, "a reply of at most 256 bytes");
             });
   group.add("short_stats", "P-CFG-28", "GET_STATS has the counters that fit MSG_MAX.", [](Host& h) {

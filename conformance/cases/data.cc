@@ -4,6 +4,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 
@@ -66,7 +69,7 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
               // Each names elements that no other one does, so that only the indication is wrong.
               expect_dropped(h, [&](unsigned number) {
                 const std::uint32_t element = 2 * number % pool.elements;
-                h.write(element_of(pool, element, bytes.size()), bytes, make(pool, element));
+                write(h, element_of(pool, element, bytes.size()), bytes, make(pool, element));
               });
               h.expect(std::ranges::none_of(h.inbox().events(), is_nak),
                        "writes that are taken, no NAK");
@@ -84,14 +87,14 @@ void add_refused_access(SharedGroup& group, const std::string& name, const std::
         const VaMh target = make(small_pool(h));
         const fabric::Psn psn = h.channel(h.data()).psn;
         const fabric::Lcn lcn = h.channel(h.data()).lcn;
-        h.write(target, ByteVector(target.length), {});
-        const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+        write(h, target, ByteVector(target.length), {});
+        const auto nak = expect_nak(h, h.data(), AckCode::kRemoteAccess, "NAK remote access");
         if (!nak) return;
         h.expect(nak->header.psn == psn && nak->header.csn == 0, "the first cell of the write");
         h.expect(nak->ack.cumulative == lcn - 1U, "an acknowledgement of what was before it");
         h.expect(letters.find(static_cast<char>(nak->ack.detail)) != std::string::npos,
                  "the letter of the check that failed, one of " + letters);
-        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+        expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
       });
 }
 
@@ -100,7 +103,7 @@ void add_writes(SharedGroup& group) {
     if (!h.attach() || !h.start_nic()) return;
     h.inbox().forget();
     write_element(h, small_pool(h), 0, frame(kNobody, h.mac(), 60));
-    h.expect_ignored("a write that is taken");
+    expect_ignored(h, "a write that is taken");
   });
   group.add("padded_write", "P-CELL-9", "Pad bytes are ignored, whatever they hold.", [](End& h) {
     const auto begun = begin_writes(h, 61);
@@ -109,12 +112,12 @@ void add_writes(SharedGroup& group) {
     auto head = h.cell(h.data(), fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
     head.va_mh = element_of(pool, 0, bytes.size());
     if (h.writes_idata()) head.idata = idata_of(pool.pool, 0, bytes.size());
-    ByteVector cell = h.make(head, bytes);
+    ByteVector cell = make_cell(h, head, bytes);
     patch(h, cell, cell.size() - fabric::kCrcBytes - 3, {0xFF, 0xFF, 0xFF});
     h.send_cell(cell);
-    h.advance(h.data(), fabric::Pos::kOnly);
+    advance(h, h.data(), fabric::Pos::kOnly);
     h.await_if(is_ack_of_data(h), "an ACK");
-    h.expect_ignored("a write that is taken");
+    expect_ignored(h, "a write that is taken");
   });
   group.add("long_write", "P-RC-1", "A write of several cells is acknowledged.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
@@ -124,7 +127,7 @@ void add_writes(SharedGroup& group) {
     const ByteVector bytes =
         frame(kNobody, h.mac(), std::min(large->element_bytes, 4000U) - kVnetBytes);
     write_element(h, *large, 0, bytes);
-    h.expect_ignored("a write that is taken");
+    expect_ignored(h, "a write that is taken");
   });
 }
 
@@ -146,7 +149,8 @@ void add_elements(SharedGroup& group) {
         h.expect(std::ranges::none_of(h.inbox().events(), is_update),
                  "no Update while half is left");
         write_element(h, pool, used - 1, bytes);
-        const auto event = h.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
+        const auto event =
+            await_message(h, Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
         if (!event) return;
         const auto update = messaging::BufferRecvPoolUpdate::parse(event->bytes);
         if (!h.expect(update.has_value(), "an Update that parses")) return;
@@ -162,7 +166,7 @@ void add_elements(SharedGroup& group) {
         for (std::uint32_t i = 0; i < returned && h.is_good(); ++i) {
           write_element(h, pool, (again + i) % used, bytes);
         }
-        h.expect_ignored("elements that may be written once more");
+        expect_ignored(h, "elements that may be written once more");
       });
   group.add_harmful("used_element", "P-MEM-8",
                     "An element that was not returned is not filled a second time.", [](End& h) {
@@ -170,16 +174,16 @@ void add_elements(SharedGroup& group) {
                       if (!begun) return;
                       const auto& [pool, bytes] = *begun;
                       write_element(h, pool, 0, bytes);
-                      h.expect_serving("a target that has taken the frame");
+                      expect_serving(h, "a target that has taken the frame");
                       const bool is_returned = std::ranges::any_of(h.inbox().events(), is_update);
                       if (is_returned)
                         return h.outcome().skip("the target returns each element at once");
-                      h.write(element_of(pool, 0, bytes.size()), bytes, {});
+                      write(h, element_of(pool, 0, bytes.size()), bytes, {});
                       const auto nak =
-                          h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+                          expect_nak(h, h.data(), AckCode::kRemoteAccess, "NAK remote access");
                       if (!nak) return;
                       h.expect(nak->ack.detail == 'f', "the letter f");
-                      h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+                      expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
                     });
 }
 
@@ -207,12 +211,12 @@ void add_indications(SharedGroup& group) {
                      const ByteVector sent = frame(b.mac(), a.mac(), 60);
                      if (!has_room(a, pool, sent.size())) return;
                      const std::uint32_t element = pool.elements - 1;
-                     a.write(element_of(pool, element, sent.size()), sent, {});
+                     write(a, element_of(pool, element, sent.size()), sent, {});
                      a.await_if(is_ack_of_data(a), "an ACK of the write");
-                     a.send_message(message(
-                         Function::kBufferRdmaIndicate, messaging::kUnsolicited,
-                         {pool.pool.value, element, 1, static_cast<std::uint32_t>(sent.size())}));
-                     a.expect_ignored("an indication that is taken");
+                     send_message(a, message(Function::kBufferRdmaIndicate, messaging::kUnsolicited,
+                                             {pool.pool.value, element, 1,
+                                              static_cast<std::uint32_t>(sent.size())}));
+                     expect_ignored(a, "an indication that is taken");
                      expect_frame(b, sent);
                    });
 }
@@ -259,7 +263,7 @@ void add_bad_indications(SharedGroup& group) {
                 if (!h.attach()) return;
                 const ByteVector wrong = message(Function::kBufferRdmaIndicate,
                                                  messaging::kUnsolicited, make(small_pool(h)));
-                expect_dropped(h, [&](unsigned) { h.send_message(wrong); });
+                expect_dropped(h, [&](unsigned) { send_message(h, wrong); });
               });
   }
 }
@@ -303,12 +307,12 @@ void add_access(SharedGroup& group) {
   group.add("no_bytes", "P-MEM-10", "A write of 0 bytes is legal.", [](End& h) {
     if (!h.attach()) return;
     const fabric::Lcn lcn = h.channel(h.data()).lcn;
-    h.write(element_of(small_pool(h), 0, 0), {}, {});
+    write(h, element_of(small_pool(h), 0, 0), {}, {});
     const auto ack =
         h.await_if([lcn, is_ack = is_ack_of_data(h)](
                        const Event& e) { return is_ack(e) && e.ack.cumulative == lcn; },
                    "an ACK of the write");
-    if (ack) h.expect_ignored("a write that is taken");
+    if (ack) expect_ignored(h, "a write that is taken");
   });
 }
 
@@ -321,23 +325,23 @@ void add_ranges(SharedGroup& group) {
         const std::uint32_t mcp = h.channel(h.data()).mcp;
         if (pool.total_bytes() < mcp) return h.outcome().skip("the pools are too small");
         const fabric::VirtualAddress at(pool.address.value + pool.total_bytes() - mcp);
-        h.write({at, pool.handle, 3 * mcp}, ByteVector(3 * mcp), {});
-        const auto nak = h.expect_nak(h.data(), AckCode::kRemoteAccess, "NAK remote access");
+        write(h, {at, pool.handle, 3 * mcp}, ByteVector(3 * mcp), {});
+        const auto nak = expect_nak(h, h.data(), AckCode::kRemoteAccess, "NAK remote access");
         if (!nak) return;
         h.expect(nak->header.csn == 0 && nak->ack.detail == 'e',
                  "the first cell, and the letter e");
-        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+        expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
       });
   Case& of_another = group.add_of_two(
       "handle_of_another", "P-MEM-7,P-SEC-5",
       "A write with the handle that another host has is refused.", [](End& a, End& b) {
         if (!a.attach() || !b.attach()) return;
-        b.write(element_of(small_pool(a), 0, 64), ByteVector(64), {});
-        const auto nak = b.expect_nak(b.data(), AckCode::kRemoteAccess, "NAK remote access");
+        write(b, element_of(small_pool(a), 0, 64), ByteVector(64), {});
+        const auto nak = expect_nak(b, b.data(), AckCode::kRemoteAccess, "NAK remote access");
         if (!nak) return;
         b.expect(nak->ack.detail == 'a' || nak->ack.detail == 'c', "the letter c, or a");
-        b.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
-        a.expect_ignored("the connection of the other host, which stays");
+        expect_ended_by(b, *nak, "a queue pair that takes no cell after its NAK");
+        expect_ignored(a, "the connection of the other host, which stays");
       });
   of_another.may_harm = true;
 }
@@ -348,14 +352,14 @@ void add_access_of_channels(SharedGroup& group) {
                     [](End& h) {
                       if (!h.attach()) return;
                       const PoolRecord pool = small_pool(h);
-                      h.write(element_of(pool, 0, 128), ByteVector(64), {});
-                      h.expect_nak(h.data(), AckCode::kInvalidRequest, "NAK invalid request");
+                      write(h, element_of(pool, 0, 128), ByteVector(64), {});
+                      expect_nak(h, h.data(), AckCode::kInvalidRequest, "NAK invalid request");
                     });
   group.add_harmful("send_on_channel_1", "P-CH-7",
                     "A Send on channel 1 of the mode rdma is refused or dropped.", [](End& h) {
                       if (!h.attach() || !has_two_channels(h)) return;
                       const auto context = h.next_context();
-                      h.send_message(echo_message(context, 8), 1);
+                      send_message(h, echo_message(context, 8), 1);
                       const auto reply = h.await_if(
                           [](const Event& e) {
                             return e.channel == 1 &&

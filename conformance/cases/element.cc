@@ -6,6 +6,8 @@
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cases/time_out.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -30,15 +32,15 @@ bool offer_one_element(End& h) {
   const PoolRecord pool = one_element();
   std::array<std::byte, messaging::BufferRecvPool::bytes(1)> offer{};
   messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&pool, 1), offer);
-  h.send_message(offer);
-  h.send_message(message(Function::kBufferPoolFlushRequest, h.next_context(), {0}));
-  return h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply").has_value();
+  send_message(h, offer);
+  send_message(h, message(Function::kBufferPoolFlushRequest, h.next_context(), {0}));
+  return await_message(h, Function::kBufferPoolFlushReply, "BufferPoolFlushReply").has_value();
 }
 
 using Write = std::function<std::optional<Event>()>;  // makes the target write
 
 void return_element(End& h, std::uint32_t count = 1) {
-  h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, count}));
+  send_message(h, message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, {9, 0, count}));
 }
 
 bool expect_same_element(End& h, const std::optional<Event>& write) {
@@ -49,7 +51,7 @@ bool expect_same_element(End& h, const std::optional<Event>& write) {
 void expect_two_writes(End& h, const Write& write, std::uint32_t count) {
   if (!offer_one_element(h) || !write()) return;
   return_element(h, count);
-  if (expect_same_element(h, write())) h.expect_serving("a connection that serves");
+  if (expect_same_element(h, write())) expect_serving(h, "a connection that serves");
 }
 
 // The Update overtakes the ACK of a write: it is taken, and the write is not acknowledged yet.
@@ -58,13 +60,13 @@ bool overtake(End& h, const Write& write) {
   h.acknowledges_data = false;
   if (!write()) return false;
   return_element(h);
-  return h.expect_serving("a target that has the Update");
+  return expect_serving(h, "a target that has the Update");
 }
 
 void complete(End& h) {
   h.acknowledges_data = true;
   acknowledge(h, h.data());
-  h.expect_serving("a connection that serves");
+  expect_serving(h, "a connection that serves");
 }
 
 void expect_overtaken(End& h, const Write& write) {
@@ -76,7 +78,7 @@ void expect_overtaken(End& h, const Write& write) {
 void expect_still_available(End& h, const Write& write) {
   if (!overtake(h, write)) return;
   complete(h);
-  if (expect_same_element(h, write())) h.expect_serving("a connection that serves");
+  if (expect_same_element(h, write())) expect_serving(h, "a connection that serves");
 }
 
 // Frames wait for the one element, which is not returned.

@@ -1,6 +1,8 @@
 // Flits and datagrams of a link that is up. docs/protocol/flit.md, docs/protocol/datagram.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -33,10 +35,10 @@ void add_echo(SharedGroup& group, const std::string& name, const std::string& cl
     if (!h.attach()) return;
     const auto context = h.next_context();
     const ByteVector cell = next_echo(h, context);
-    h.send_datagram(wrap(h, cell));
+    h.line().send(wrap(h, cell));
     if (is_served) {
-      h.await_reply(context);
-      h.expect_ignored("a link that serves on");
+      await_reply(h, context);
+      expect_ignored(h, "a link that serves on");
       return;
     }
     expect_missing(h, cell, context);
@@ -141,9 +143,9 @@ void add_two_cells(SharedGroup& group) {
     const auto second = h.next_context();
     ByteVector out = flit({.type = FlitType::kData, .ctl = data_ctl(h)}, next_echo(h, first));
     append(out, flit({.type = FlitType::kData, .ctl = data_ctl(h)}, next_echo(h, second)));
-    h.send_datagram(out);
-    h.await_reply(first);
-    h.await_reply(second);
+    h.line().send(out);
+    await_reply(h, first);
+    await_reply(h, second);
   });
 }
 

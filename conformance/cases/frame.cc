@@ -4,6 +4,10 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -37,7 +41,7 @@ void add_frames(Group& group) {
         send_frames(a, b, 1);
         const auto write = expect_frame(b, frame(b.mac(), a.mac(), 60));
         if (!write) return;
-        expect_element(b, *write, b.own_pool());
+        expect_element(b, *write, own_pool(b));
       });
   group.add_of_two("in_order", "P-DATA-11", "Frames arrive in the order in which they were sent.",
                    [](Host& a, Host& b) {
@@ -64,14 +68,14 @@ void add_elements_of_frames(Group& group) {
       "no_element_twice", "P-DATA-4",
       "The target uses no element twice before an Update returns it.", [](Host& a, Host& b) {
         if (!attach_both(a, b)) return;
-        const std::uint32_t elements = b.own_pool().elements;
+        const std::uint32_t elements = own_pool(b).elements;
         std::vector<bool> is_used(elements);
         const auto count = std::min(small_pool(a).elements / 2, 30U);
         send_frames(a, b, count);
         for (unsigned i = 0; i < count; ++i) {
           const auto write = b.await(EventKind::kWrite, "an RDMA write");
           if (!write) return;
-          const std::uint64_t element = element_named_by(*write, b.own_pool());
+          const std::uint64_t element = element_named_by(*write, own_pool(b));
           if (!b.expect(element < elements && !is_used[element], "an element that is not in use")) {
             return;
           }
@@ -84,11 +88,11 @@ void add_elements_of_frames(Group& group) {
         if (!attach_both(a, b)) return;
         send_frames(a, b, 1);
         if (!b.await(EventKind::kWrite, "an RDMA write")) return;
-        b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
-        b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+        send_message(b, message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
+        await_message(b, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
         b.inbox().forget();
         send_frames(a, b, 1, 1);
-        b.expect_serving("a connection that stays");
+        expect_serving(b, "a connection that stays");
         b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
       });
   group.add_of_two(
@@ -102,14 +106,14 @@ void add_elements_of_frames(Group& group) {
         std::vector<messaging::TransactionContext> contexts;
         for (int i = 0; i < 16; ++i) {
           contexts.push_back(b.next_context());
-          b.send_message(message(Function::kBufferPoolFlushRequest, contexts.back(), {0}));
+          send_message(b, message(Function::kBufferPoolFlushRequest, contexts.back(), {0}));
         }
         b.listen(kWaiting);
         const bool is_early = b.inbox().has_message(contexts.front());
         b.expect(!is_early, "no reply before the write is acknowledged");
         b.acknowledges = true;
-        b.send_ack(b.data(), fabric::Op::kAck, b.ack_of(b.data()),
-                   b.channel(b.data()).expected_psn - 1U);
+        send_ack(b, b.data(), fabric::Op::kAck, ack_of(b, b.data()),
+                 b.channel(b.data()).expected_psn - 1U);
         for (const auto context : contexts) {
           b.await_if(
               [context](const Event& e) {
@@ -123,7 +127,7 @@ void add_elements_of_frames(Group& group) {
                      if (!attach_both(a, b)) return;
                      expect_status(b, messaging::CfgCode::kStop, {}, messaging::CfgStatus::kOk);
                      send_frames(a, b, 1);
-                     b.expect_serving("a connection that stays");
+                     expect_serving(b, "a connection that stays");
                      b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
                               "no frame for a NIC that is stopped");
                    });

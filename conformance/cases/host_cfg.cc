@@ -5,6 +5,8 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::conformance {
@@ -106,7 +108,7 @@ void add_repetitions(UnitGroup& group) {
               }
               u.replies_to_requests = true;
               if (u.is_good()) u.reply(tries[0]);
-              u.expect_ignored("a connection that serves");
+              expect_ignored(u, "a connection that serves");
             });
   // The host may end the connection then, or make a new request.
   group.add_harmful("request_is_given_up", "P-CFG-2",
@@ -143,7 +145,7 @@ void add_reply(UnitGroup& group, const std::string& name, const std::string& cla
       const auto again = u.await_cfg(CfgCode::kInitNic, 1, "INIT_NIC again");
       if (again) u.expect(again->context == first->context, "the same request");
     }
-    u.expect_ignored("a connection that stays");
+    expect_ignored(u, "a connection that stays");
   });
 }
 
@@ -171,7 +173,7 @@ void add_statuses(UnitGroup& group) {
               if (!first) return;
               const auto again = u.await_cfg(CfgCode::kInitNic, 1, {});
               if (again) u.expect(again->context != first->context, "a new context");
-              u.expect_ignored("a connection that stays");
+              expect_ignored(u, "a connection that stays");
             });
 }
 
@@ -186,8 +188,8 @@ void add_bad_cfg_replies(UnitGroup& group) {
   add_reply(group, "reply_cut_off", "P-MSG-2",
             "A reply whose size is beyond its end is dropped: the request is repeated.", true,
             [](Unit& u, const SeenRequest& request) {
-              u.send_message(message(Function::kCfgUtilReply, request.context,
-                                     {static_cast<std::uint32_t>(request.code), 0, 64, 1}));
+              send_message(u, message(Function::kCfgUtilReply, request.context,
+                                      {static_cast<std::uint32_t>(request.code), 0, 64, 1}));
             });
   add_reply(group, "reply_other_version", "P-MSG-9",
             "A reply of another version is dropped: the request is repeated.", true,
@@ -195,7 +197,7 @@ void add_bad_cfg_replies(UnitGroup& group) {
               ByteVector reply = message(Function::kCfgUtilReply, request.context,
                                          {static_cast<std::uint32_t>(request.code), 0, 0});
               reply[3] = std::byte{2};
-              u.send_message(reply);
+              send_message(u, reply);
             });
   add_reply(group, "reply_no_protobuf", "P-CFG-34,P-LIM-1",
             "Data that is no Protobuf message does not end the connection.", false,
@@ -241,7 +243,7 @@ void add_served(UnitGroup& group, const std::string& name, const std::string& cl
   group.add(name, clause, description, [=](Unit& u) {
     if (!u.attach()) return;
     expect_status(u, code, data, status);
-    u.expect_ignored("a connection that stays");
+    expect_ignored(u, "a connection that stays");
   });
 }
 
@@ -282,7 +284,7 @@ void add_served_requests(UnitGroup& group) {
               if (!u.attach()) return;
               expect_status(u, CfgCode::kEvent, event_of(1, false), CfgStatus::kOk);
               expect_status(u, CfgCode::kEvent, event_of(2, true), CfgStatus::kOk);
-              u.expect_ignored("a connection that stays");
+              expect_ignored(u, "a connection that stays");
             });
 }
 
@@ -314,8 +316,8 @@ void add_utilities(UnitGroup& group) {
               const auto context = u.next_context();
               ByteVector request = echo_message(context, 8);
               request[3] = std::byte{2};
-              u.send_message(request);
-              const auto reply = u.await_reply(context);
+              send_message(u, request);
+              const auto reply = await_reply(u, context);
               if (reply) u.expect(reply->status == CfgStatus::kVersion, "status 7");
             });
   group.add(
@@ -323,8 +325,8 @@ void add_utilities(UnitGroup& group) {
       "A request whose size does not match its length gets status 2.", [](Unit& u) {
         if (!u.attach()) return;
         const auto context = u.next_context();
-        u.send_message(message(Function::kCfgUtilRequest, context, {0x00020005, 400, 0x0A016100}));
-        const auto reply = u.await_reply(context);
+        send_message(u, message(Function::kCfgUtilRequest, context, {0x00020005, 400, 0x0A016100}));
+        const auto reply = await_reply(u, context);
         if (reply) u.expect(reply->status == CfgStatus::kBadSize, "status 2");
       });
   group.add("host_request_twice", "P-CFG-3",
@@ -335,10 +337,10 @@ void add_utilities(UnitGroup& group) {
               cfg::EchoRequest first, second;
               first.set_data("first");
               second.set_data("second");
-              u.send_request(context, CfgCode::kEcho, first.SerializeAsString());
-              if (!u.await_reply(context)) return;
-              u.send_request(context, CfgCode::kEcho, second.SerializeAsString());
-              const auto reply = u.await_reply(context);
+              send_request(u, context, CfgCode::kEcho, first.SerializeAsString());
+              if (!await_reply(u, context)) return;
+              send_request(u, context, CfgCode::kEcho, second.SerializeAsString());
+              const auto reply = await_reply(u, context);
               cfg::EchoReply echo;
               if (read(u, reply, echo)) u.expect(echo.data() == "first", "the first reply");
             });

@@ -4,6 +4,9 @@
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cases/spacing.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -110,7 +113,7 @@ void add_attempts(UnitGroup& group) {
               });
               if (!spacing) return;
               u.expect(*spacing <= kRequestRepeatMax, "200 ms between two, or twice that");
-              if (u.connect()) u.expect_serving("a connection that serves");
+              if (u.connect()) expect_serving(u, "a connection that serves");
             });
   group.add(
       "fresh_numbers", "P-CM-7", "A new connection has other queue pair numbers.", [](Unit& u) {
@@ -129,7 +132,7 @@ void add_replies(UnitGroup& group) {
   group.add("ready_to_use", "P-CM-5", "CONNECT_REP gets CONNECT_RTU, and the connection serves.",
             [](Unit& u) {
               if (!u.connect()) return;
-              u.expect_serving("a connection that serves");
+              expect_serving(u, "a connection that serves");
               u.expect(u.rtus() > 0, "CONNECT_RTU");
             });
   group.add("reply_twice", "P-CM-5", "CONNECT_REP that comes twice changes nothing.", [](Unit& u) {
@@ -137,11 +140,11 @@ void add_replies(UnitGroup& group) {
     if (!request) return;
     const Mgmt reply = u.reply_of(request->mgmt);
     const ByteVector bytes = bytes_of(reply);
-    if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
+    if (!u.accept(request->mgmt, reply) || !advertise(u)) return;
     u.await_cfg(messaging::CfgCode::kStart, 0, {});
     u.listen(kSettingsArrive);
     u.send_mgmt(bytes);
-    u.expect_ignored("a connection that serves");
+    expect_ignored(u, "a connection that serves");
   });
   group.add("pairs_in_any_order", "P-CM-4", "The pairs of CONNECT_REP may come in any order.",
             [](Unit& u) {
@@ -150,8 +153,8 @@ void add_replies(UnitGroup& group) {
               if (!has_two_channels(u)) return;
               Mgmt reply = u.reply_of(request->mgmt);
               std::swap(reply.pairs[0], reply.pairs[1]);
-              if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
-              u.expect_serving("a connection that serves");
+              if (!u.accept(request->mgmt, reply) || !advertise(u)) return;
+              expect_serving(u, "a connection that serves");
             });
   group.add("usable_after_pools", "P-CH-12",
             "A host requests nothing before the unit has advertised a pool.", [](Unit& u) {
@@ -159,7 +162,7 @@ void add_replies(UnitGroup& group) {
               if (!request || !u.accept(request->mgmt, u.reply_of(request->mgmt))) return;
               u.listen(kRequestRepeatMin);
               u.expect(u.requests().empty(), "no CfgUtilRequest before a pool");
-              if (u.advertise()) u.expect_serving("a connection that serves");
+              if (advertise(u)) expect_serving(u, "a connection that serves");
             });
   group.add("short_cells_agreed", "P-CM-6", "The MCP of CONNECT_REP holds for the host's cells.",
             [](Unit& u) {
@@ -169,9 +172,9 @@ void add_replies(UnitGroup& group) {
               reply.pairs[0].mcp = reply.pairs[1].mcp = 256;
               if (!u.accept(request->mgmt, reply)) return;
               u.channel(0).mcp = u.channel(1).mcp = 256;
-              if (!u.advertise()) return;
+              if (!advertise(u)) return;
               const auto context = u.next_context();
-              u.send_message(echo_message(context, 1000));
+              send_message(u, echo_message(context, 1000));
               const auto event = u.await_if(
                   [context](const Event& e) {
                     return e.kind == EventKind::kMessage && e.message.context == context;
@@ -187,10 +190,10 @@ void add_replies(UnitGroup& group) {
               ours.ParseFromString(u.capabilities());
               ours.clear_node_name();
               const std::string text = ours.SerializeAsString() + "\xF8\x7F\x05";
-              if (!u.accept(request->mgmt, u.reply_of(request->mgmt, text)) || !u.advertise()) {
+              if (!u.accept(request->mgmt, u.reply_of(request->mgmt, text)) || !advertise(u)) {
                 return;
               }
-              u.expect_serving("a connection that serves");
+              expect_serving(u, "a connection that serves");
             });
 }
 
@@ -266,8 +269,8 @@ void add_dropped_reply(UnitGroup& group, const std::string& name, const std::str
               u.expect(again->mgmt.transaction == request->mgmt.transaction,
                        "the transaction of before");
               u.expect(u.rtus() == 0, "no CONNECT_RTU");
-              if (u.accept(request->mgmt, good) && u.advertise()) {
-                u.expect_serving("a connection that serves");
+              if (u.accept(request->mgmt, good) && advertise(u)) {
+                expect_serving(u, "a connection that serves");
               }
             });
 }
@@ -319,8 +322,8 @@ void add_rejections(UnitGroup& group) {
                 if (!next) return;
                 u.expect(next->mgmt.transaction != request->mgmt.transaction, "a new transaction");
                 // A connection, so that the next wait is short again.
-                if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && u.advertise()) {
-                  u.expect_serving("a connection that serves");
+                if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && advertise(u)) {
+                  expect_serving(u, "a connection that serves");
                 }
               });
   }
@@ -330,7 +333,7 @@ void add_rejections(UnitGroup& group) {
               if (!request) return;
               u.reject(request->mgmt, MgmtReject::kRefused, std::string(512, '\x1B'));
               u.inbox().forget();
-              if (u.connect()) u.expect_serving("a connection that serves");
+              if (u.connect()) expect_serving(u, "a connection that serves");
             });
   group.add(
       "rejected_another", "P-CM-1", "CONNECT_REJ of another transaction is dropped.", [](Unit& u) {
@@ -349,7 +352,7 @@ void add_rejections(UnitGroup& group) {
               Mgmt reject = u.mgmt(MgmtKind::kConnectRej, u.transaction());
               reject.reject = MgmtReject::kStale;
               u.send(reject);
-              u.expect_ignored("a connection that stays");
+              expect_ignored(u, "a connection that stays");
             });
 }
 
@@ -369,7 +372,7 @@ void add_host_ends(UnitGroup& group) {
               const std::uint64_t other = u.random().next();
               u.send(u.mgmt(MgmtKind::kDisc, other));
               if (!await_kind(u, MgmtKind::kDiscRep, other, "DISC_REP")) return;
-              u.expect_ignored("a connection that stays");
+              expect_ignored(u, "a connection that stays");
             });
   group.add("stray_to_a_host", "P-CM-1", "DISC_REP and CONNECT_RTU of nothing are dropped.",
             [](Unit& u) {
@@ -377,7 +380,7 @@ void add_host_ends(UnitGroup& group) {
               u.send(u.mgmt(MgmtKind::kDiscRep, u.transaction()));
               u.send(u.mgmt(MgmtKind::kConnectRtu, u.transaction()));
               u.send(u.mgmt(MgmtKind::kConnectRtu, u.random().next()));
-              u.expect_ignored("a connection that stays");
+              expect_ignored(u, "a connection that stays");
             });
 }
 

@@ -4,6 +4,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/connect.pb.h"
 #include "messaging/wire/buffer_rdma_indicate.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
@@ -24,7 +27,7 @@ void add_sent(UnitGroup& group) {
               if (!u.attach() || !u.start_nic()) return;
               const auto write = announced(u);
               if (!write) return;
-              expect_element(u, *write, u.own_pool());
+              expect_element(u, *write, own_pool(u));
             });
   group.add("host_virtio_header", "P-DATA-15",
             "A frame has the virtio-net header, without an offload that was not granted.",
@@ -47,22 +50,22 @@ void add_sent(UnitGroup& group) {
               ours.ParseFromString(u.capabilities());
               ours.set_idata_form_in(messaging::connect::IDATA_FORM_NONE);
               const auto reply = u.reply_of(request->mgmt, ours.SerializeAsString());
-              if (!u.accept(request->mgmt, reply) || !u.advertise()) return;
+              if (!u.accept(request->mgmt, reply) || !advertise(u)) return;
               u.await_cfg(CfgCode::kStart, 0, {});
               if (!u.start_nic()) return;
               const auto write = announced(u);
               if (!write) return;
               u.expect(!write->idata, "no idata");
               const auto event =
-                  u.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                  await_message(u, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
               if (!event) return;
               const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
               if (!u.expect(indicate.has_value() && indicate->size() > 0, "one that parses")) {
                 return;
               }
               const auto record = (*indicate)[0];
-              u.expect(record.pool == u.own_pool().pool, "our pool");
-              u.expect(u.own_pool().element_address(record.first) == write->target.address,
+              u.expect(record.pool == own_pool(u).pool, "our pool");
+              u.expect(own_pool(u).element_address(record.first) == write->target.address,
                        "the element that was written");
             });
 }
@@ -80,11 +83,11 @@ void add_frames(UnitGroup& group, const std::string& name, const std::string& cl
     for (std::uint32_t i = 0; i < used && u.is_good(); ++i) {
       write_element(u, pool, i, bytes);
     }
-    const auto event = u.await_message(Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
+    const auto event = await_message(u, Function::kBufferRecvPoolUpdate, "BufferRecvPoolUpdate");
     if (!event) return;
     u.expect(messaging::BufferRecvPoolUpdate::parse(event->bytes).has_value(),
              "an Update that parses");
-    u.expect_ignored("a connection that stays");
+    expect_ignored(u, "a connection that stays");
   });
 }
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "conformance/case.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 #include "fabric_emul/session/cookie.h"
 #include "fabric_emul/session/peer.h"
 
@@ -66,7 +68,7 @@ void add_initiations(UnitGroup& group) {
         u.expect(std::all_of(at, seen->bytes.end(), [](std::byte b) { return b == std::byte{0}; }),
                  "no mac2 without a COOKIE");
         respond(u);
-        u.expect_serving("a session that serves");
+        expect_serving(u, "a session that serves");
       });
   add(group, "initiation_repeated", "P-KEY-15",
       "INITIATION is repeated after 100 ms, with a new ephemeral key and a greater stamp.",
@@ -81,14 +83,14 @@ void add_initiations(UnitGroup& group) {
         u.expect(second->payload.stamp > first->payload.stamp, "a greater stamp");
         u.expect(second->payload.instance == first->payload.instance, "the same instance");
         respond(u);
-        u.expect_serving("a session that serves");
+        expect_serving(u, "a session that serves");
       });
   add(group, "rekey", "P-KEY-16", "The flag that requests a rekey brings new keys, which serve.",
       [](Unit& u) {
         const std::uint32_t before = u.line().responder().index();
         if (!request_rekey(u)) return;
         respond(u);
-        u.expect_serving("a session that serves");
+        expect_serving(u, "a session that serves");
         u.expect(u.line().responder().index() != before, "a record under the new keys");
       });
   add(group, "confirms", "P-KEY-11", "The host sends a record as soon as it has the RESPONSE.",
@@ -109,7 +111,7 @@ void add_bye(UnitGroup& group) {
         u.end_link();
         const auto seen = await_initiation(u, "INITIATION after BYE");
         respond(u);
-        if (seen && u.connect()) u.expect_serving("a session that serves");
+        if (seen && u.connect()) expect_serving(u, "a session that serves");
       });
   bye.links = Links::kKeyed;
   bye.level = Level::kShould;
@@ -125,7 +127,7 @@ void add_responses(UnitGroup& group) {
         u.line().send_raw(bad);
         if (!await_initiation(u, "INITIATION once more")) return;
         respond(u);
-        u.expect_serving("a session that serves");
+        expect_serving(u, "a session that serves");
       });
   add(group, "response_mac", "P-KEY-6", "A RESPONSE with a wrong mac1 is dropped.", [](Unit& u) {
     if (!request_rekey(u)) return;
@@ -134,7 +136,7 @@ void add_responses(UnitGroup& group) {
     u.line().send_raw(bad);
     if (!await_initiation(u, "INITIATION once more")) return;
     respond(u);
-    u.expect_serving("a session that serves");
+    expect_serving(u, "a session that serves");
   });
   add(group, "cookie_obeyed", "P-KEY-18",
       "COOKIE puts mac2 into the next INITIATION, and begins none.", [](Unit& u) {
@@ -150,7 +152,7 @@ void add_responses(UnitGroup& group) {
         u.expect(proven == second->bytes, "mac2 of the cookie");
         u.expect(u.now() - at >= kHandshakeRetryMin, "100 ms between them");
         respond(u);
-        u.expect_serving("a session that serves");
+        expect_serving(u, "a session that serves");
       });
 }
 
@@ -168,7 +170,7 @@ void add_bad_record(UnitGroup& group, const std::string& name, const std::string
              fabric::emit_flit(bye, {.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane},
                                payload);
              u.line().send_raw(make(u, bye));
-             u.expect_ignored("a link that stays");
+             expect_ignored(u, "a link that stays");
            })
       .links = Links::kKeyed;
 }
@@ -213,7 +215,7 @@ void add_records(UnitGroup& group) {
              std::uint64_t next = 0;
              const base::Time until = u.now() + 500ms;
              for (int i = 0; i < 3 && u.is_good(); ++i) {
-               u.send_message({});
+               send_message(u, {});
                while (const auto datagram = u.line().receive_raw(until)) {
                  if (session::type_of(*datagram) != MessageType::kData) continue;
                  const std::uint64_t counter = session::Data::counter(*datagram);

@@ -4,6 +4,7 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/link_parts.h"
+#include "conformance/expectations.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -243,7 +244,7 @@ void add_probes(UnitGroup& group) {
               Init probe = u.init(InitStep::kProbe);
               probe.instance ^= 2;
               u.send(probe);
-              u.expect_serving("a link that serves");
+              expect_serving(u, "a link that serves");
               u.expect(u.inbox().waiting(EventKind::kProbe) == 0, "no reply to it");
             });
 }
@@ -256,14 +257,14 @@ void add_link_ends(UnitGroup& group) {
               u.end_link();
               if (!u.connect()) return;
               u.expect(u.transaction() != before, "a new transaction");
-              u.expect_serving("a connection that serves");
+              expect_serving(u, "a connection that serves");
             });
   group.add("bye_of_another", "P-INIT-15", "BYE of another instance is dropped.", [](Unit& u) {
     if (!u.attach()) return;
     Init bye = u.init(InitStep::kBye);
     bye.instance ^= 2;
     u.send(bye);
-    u.expect_ignored("a link that stays");
+    expect_ignored(u, "a link that stays");
   });
   group.add("hello_to_a_host", "P-INIT-16", "HELLO is for listeners: a host drops it.",
             [](Unit& u) {
@@ -271,7 +272,7 @@ void add_link_ends(UnitGroup& group) {
               Init hello = u.init(InitStep::kHello);
               hello.peer_instance = 0;
               u.send(hello);
-              u.expect_ignored("a link that stays");
+              expect_ignored(u, "a link that stays");
               u.expect(u.inbox().waiting(EventKind::kInit) == 0, "no reply to it");
             });
   group.add("host_idles", "P-LINK-13", "A host that has nothing to send sends IDLE.", [](Unit& u) {
@@ -286,7 +287,7 @@ void add_link_ends(UnitGroup& group) {
         u.keeps_alive = false;
         if (!u.await_seen(InitStep::kHello, seen, "HELLO after a silence")) return;
         u.keeps_alive = true;
-        u.expect_ignored("the connection of before");
+        expect_ignored(u, "the connection of before");
       });
   group.add("another_instance", "P-INIT-11",
             "READY of another instance ends the connection; a new one names that instance.",

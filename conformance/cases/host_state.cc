@@ -1,6 +1,8 @@
 // Edges of the state tables, with a host as the target. docs/protocol/states.json
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/pools.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -34,7 +36,7 @@ bool restart(Unit& u) {
 
 void expect_new_connection(Unit& u) {
   u.keeps_alive = u.replies_to_hello = true;
-  if (u.connect()) u.expect_serving("a connection that serves");
+  if (u.connect()) expect_serving(u, "a connection that serves");
 }
 
 void add_silence(UnitGroup& group) {
@@ -44,7 +46,7 @@ void add_silence(UnitGroup& group) {
              if (!silent_host(u)) return;
              u.keeps_alive = true;
              idle(u);
-             u.expect_ignored("the connection of before");
+             expect_ignored(u, "the connection of before");
            })
       .profiles = Profiles::kWholeCells;
   group.add("host_silence_then_ready", "P-INIT-9",
@@ -54,7 +56,7 @@ void add_silence(UnitGroup& group) {
               u.replies_to_hello = true;
               u.await_seen(fabric::InitStep::kHello, u.inits().size(), "HELLO");
               u.keeps_alive = true;
-              u.expect_ignored("the connection of before");
+              expect_ignored(u, "the connection of before");
             });
   group.add("host_silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Unit& u) {
     if (!silent_host(u)) return;
@@ -98,14 +100,14 @@ void add_state_requests(UnitGroup& group) {
               if (!request) return;
               if (!restart(u)) return;
               u.expect(u.transaction() != request->mgmt.transaction, "a new transaction");
-              u.expect_serving("a connection that serves");
+              expect_serving(u, "a connection that serves");
             });
   group.add_harmful(
       "host_restart_when_closing", "P-INIT-11",
       "READY of another instance ends a connection whose DISC has no reply yet.", [](Unit& u) {
         if (!u.attach() || !provoke_disc(u)) return;
         if (!restart(u)) return;
-        u.expect_serving("a connection that serves");
+        expect_serving(u, "a connection that serves");
         u.listen(kAfterBye);
         u.expect(u.inbox().waiting(EventKind::kMgmt) == 0, "no DISC of the one before");
       });
@@ -118,8 +120,8 @@ void expect_wait(Unit& u, base::Time at) {
   if (!next) return;
   u.expect(u.now() - at >= kConnectRetryMin, "100 ms before it");
   // A connection, so that the next wait is short again.
-  if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && u.advertise()) {
-    u.expect_serving("a connection that serves");
+  if (u.accept(next->mgmt, u.reply_of(next->mgmt)) && advertise(u)) {
+    expect_serving(u, "a connection that serves");
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include "conformance/cases/parts.h"
 #include "conformance/cases/variant.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::conformance {
@@ -47,7 +50,7 @@ void add_idata(UnitGroup& group) {
                   agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_OFFSET_LENGTH});
               // Not reference 0, for which the first element has one value in both forms.
               const auto pools = two_pools(u, 0);
-              if (!theirs || !u.advertise({&pools[1], 1}) || !start(u)) return;
+              if (!theirs || !advertise(u, {&pools[1], 1}) || !start(u)) return;
               const auto write = announced(u);
               if (!write) return;
               if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
@@ -55,7 +58,7 @@ void add_idata(UnitGroup& group) {
                 return;
               }
               u.expect(!write->idata, "no idata");
-              u.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+              await_message(u, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
             });
 }
 
@@ -64,7 +67,7 @@ void add_indication(UnitGroup& group) {
             "BufferRDMAIndicate comes when its write is acknowledged, and not before.",
             [](Unit& u) {
               if (!agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_NONE})) return;
-              if (!u.advertise() || !start(u)) return;
+              if (!advertise(u) || !start(u)) return;
               if (!has_two_channels(u)) return;
               u.acknowledges_data = false;
               const auto write = announced(u);
@@ -85,7 +88,7 @@ void add_contexts(UnitGroup& group) {
           return;
         }
         const auto pools = two_pools(u, kTo8080);
-        if (!u.advertise({&pools[1], 1}) || !start(u)) return;
+        if (!advertise(u, {&pools[1], 1}) || !start(u)) return;
         u.inbox().forget();
         if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) {
           return;
@@ -100,9 +103,9 @@ void add_flush(UnitGroup& group) {
             "After a flush of one pool of the unit the host writes into the other.", [](Unit& u) {
               if (!agree(u, {})) return;
               const auto pools = two_pools(u, 0);
-              if (!u.advertise(pools) || !start(u)) return;
-              u.send_message(message(Function::kBufferPoolFlushRequest, u.next_context(), {0}));
-              u.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+              if (!advertise(u, pools) || !start(u)) return;
+              send_message(u, message(Function::kBufferPoolFlushRequest, u.next_context(), {0}));
+              await_message(u, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
               const auto write = announced(u);
               if (!write) return;
               u.expect(write->target.handle == pools[1].handle, "a write into the pool that stays");
@@ -139,7 +142,7 @@ void add_arrangements(UnitGroup& group) {
                 }
               }
               u.await_cfg(messaging::CfgCode::kInitNic, 0, "INIT_NIC");
-              u.expect_serving("a connection that serves");
+              expect_serving(u, "a connection that serves");
             });
 }
 

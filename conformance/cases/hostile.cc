@@ -2,6 +2,9 @@
 // docs/protocol/errors.md
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -35,14 +38,14 @@ ByteVector random_datagram(End& h) {
     case 2:
       return flit_of(fabric::FlitType::kData, kWhole, bytes);
     case 3: {
-      ByteVector cell = h.make(h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly), bytes);
+      ByteVector cell = make_cell(h, h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly), bytes);
       const std::size_t at = h.random().below(28);
       cell[at] ^= static_cast<std::byte>(1U << h.random().below(8));
-      h.reseal(cell);
+      reseal(h, cell);
       return flit_of(fabric::FlitType::kData, kWhole, cell);
     }
     default: {
-      const ByteVector cell = h.make(h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly), bytes);
+      const ByteVector cell = make_cell(h, h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly), bytes);
       return flit_of(fabric::FlitType::kData, kWhole, cell);
     }
   }
@@ -55,12 +58,12 @@ void add_garbage(Group& group) {
                       if (!h.attach()) return;
                       h.acknowledges = false;
                       for (int i = 0; i < kDatagrams && h.is_good(); ++i) {
-                        h.send_datagram(random_datagram(h));
+                        h.line().send(random_datagram(h));
                         if (i % 16 == 15) h.listen(std::chrono::milliseconds(1));
                       }
                       h.acknowledges = true;
                       h.begin_instance(h.config().instance ^ 0x200);
-                      if (h.attach()) h.expect_serving("a new instance that is served");
+                      if (h.attach()) expect_serving(h, "a new instance that is served");
                     });
 }
 
@@ -70,9 +73,9 @@ void add_others(Group& group) {
       "The errors of one host do not end the connection of another.", [](Host& a, Host& b) {
         if (!a.attach() || !b.attach()) return;
         const ByteVector wrong(8, std::byte{0});
-        for (int i = 0; i < 8; ++i) a.send_message(wrong);
-        a.expect_ended("an end of the connection of the host with eight errors");
-        b.expect_ignored("the connection of the other host, which stays");
+        for (int i = 0; i < 8; ++i) send_message(a, wrong);
+        expect_ended(a, "an end of the connection of the host with eight errors");
+        expect_ignored(b, "the connection of the other host, which stays");
       });
   errors.may_harm = true;
 }

@@ -3,6 +3,7 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
 #include "fabric_emul/session/cookie.h"
 
 namespace splitnic::conformance {
@@ -52,7 +53,7 @@ void add_silent(Group& group, const std::string& name, const std::string& clause
     h.line().send_raw(make(h));
     if (!expect_no_response(h, "no reply to it, and RESPONSE to a good INITIATION")) return;
     confirm(h);
-    if (h.attach()) h.expect_serving("a session that serves");
+    if (h.attach()) expect_serving(h, "a session that serves");
   });
   added.links = Links::kKeyed;
 }
@@ -97,7 +98,7 @@ void add_handshakes(Group& group) {
            [](Host& h) {
              if (!expect_no_response(h, "a RESPONSE that is good")) return;
              confirm(h);
-             if (h.attach()) h.expect_serving("a session that serves");
+             if (h.attach()) expect_serving(h, "a session that serves");
            })
       .links = Links::kKeyed;
   add_silent(group, "mac1", "P-KEY-6", "An INITIATION with a wrong mac1 gets no reply.",
@@ -212,7 +213,7 @@ void add_record(Group& group, const std::string& name, const std::string& clause
     if (!reply) return;
     h.expect(reply->init.echo == (is_taken ? first : second),
              is_taken ? "a reply to the first probe" : "a reply to the second probe only");
-    h.expect_serving("a session that serves");
+    expect_serving(h, "a session that serves");
   });
   added.links = Links::kKeyed;
 }
@@ -306,7 +307,7 @@ void add_new_keys(Group& group) {
                            "RESPONSE to a second INITIATION")) {
                return;
              }
-             h.expect_ignored("a connection that stays under new keys");
+             expect_ignored(h, "a connection that stays under new keys");
            })
       .links = Links::kKeyed;
   group
@@ -321,7 +322,7 @@ void add_new_keys(Group& group) {
                            "RESPONSE to a second INITIATION")) {
                return;
              }
-             h.expect_serving("a connection that stays under new keys");
+             expect_serving(h, "a connection that stays under new keys");
              h.line().send_raw(late);
              const auto reply = h.await(EventKind::kProbe, "PROBE_REPLY");
              if (reply) h.expect(reply->init.echo == nonce, "a reply to the probe that came late");
@@ -334,7 +335,7 @@ void add_new_keys(Group& group) {
              if (!h.attach()) return;
              // Its RESPONSE is not taken: the host has the keys from before.
              h.line().send_raw(h.line().session().initiation());
-             h.expect_ignored("a session that serves under the keys from before");
+             expect_ignored(h, "a session that serves under the keys from before");
            })
       .links = Links::kKeyed;
   group
@@ -348,7 +349,7 @@ void add_new_keys(Group& group) {
              if (!expect_no_response(h, "RESPONSE to a good INITIATION")) return;
              line.send_raw(lost);
              confirm(h);
-             h.expect_ignored("a session that serves under the last keys");
+             expect_ignored(h, "a session that serves under the last keys");
              h.expect(h.inbox().waiting(EventKind::kProbe) == 0, "no reply under the keys before");
            })
       .links = Links::kKeyed;

@@ -6,6 +6,8 @@
 #include "conformance/case.h"
 #include "conformance/cases/lane_parts.h"
 #include "conformance/cases/time_out.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -35,7 +37,7 @@ void add_lanes(SharedGroup& group) {
               if (!h.attach()) return;
               const auto context = h.next_context();
               if (!ask_long_echo(h, context)) return;
-              h.await_reply(context);
+              await_reply(h, context);
               const auto& arrived = h.lanes().arrived();
               h.expect(std::ranges::any_of(arrived,
                                            [&](const ArrivedFlit& a) {
@@ -66,7 +68,7 @@ void add_service_level(SharedGroup& group) {
             "Cells are on the lane of their service level, connection messages on lane 15.",
             [](End& h) {
               if (!h.attach()) return;
-              h.expect_serving("a reply on the lane of its service level");
+              expect_serving(h, "a reply on the lane of its service level");
               await_disc_rep(h, send_question(h), "DISC_REP on lane 15");
             });
 }
@@ -76,7 +78,7 @@ std::optional<base::Duration> lose_flit(End& h) {
   h.lanes().behave();
   h.lanes().loses = 1;
   const auto context = h.next_context();
-  if (!ask_long_echo(h, context) || !h.await_reply(context)) return std::nullopt;
+  if (!ask_long_echo(h, context) || !await_reply(h, context)) return std::nullopt;
   const auto& arrived = h.lanes().arrived();
   const auto lost = std::ranges::find_if(arrived, &ArrivedFlit::is_lost);
   if (!h.expect(lost != arrived.end(), "DATA flits")) return std::nullopt;
@@ -98,7 +100,7 @@ std::optional<base::Duration> refuse_flits(End& h) {
   h.lanes().behave();
   h.lanes().acknowledges = false;
   const auto context = h.next_context();
-  if (!ask_long_echo(h, context) || !h.await_reply(context)) return std::nullopt;
+  if (!ask_long_echo(h, context) || !await_reply(h, context)) return std::nullopt;
   const bool is_early = acks.came_again();
   const fabric::FlitHeader lnak = h.lanes().control(FlitType::kLnak);
   const fabric::Lsn first = lnak.ack + 1U;
@@ -125,7 +127,7 @@ void expect_repaired(End& h, std::optional<base::Duration> (*attempt)(End&)) {
   const auto time_out = lengthen_time_out(h, acks_of_flits(h));
   if (time_out) expect_soon(h, *time_out, [&] { return attempt(h); });
   h.lanes().behave();
-  h.expect_serving("a link that serves on");
+  expect_serving(h, "a link that serves on");
 }
 
 void add_retransmissions(SharedGroup& group) {
@@ -143,14 +145,14 @@ void add_retransmissions(SharedGroup& group) {
               h.lanes().behave();
               h.lanes().acknowledges = false;
               const auto context = h.next_context();
-              if (!ask_long_echo(h, context) || !h.await_reply(context)) return;
+              if (!ask_long_echo(h, context) || !await_reply(h, context)) return;
               const auto& arrived = h.lanes().arrived();
               const auto is_there = [&] {
                 return std::ranges::any_of(arrived, &ArrivedFlit::is_repeated);
               };
               h.expect(wait_until(h, is_there), "a retransmission");
               h.lanes().acknowledges = true;
-              h.expect_serving("a link that serves on");
+              expect_serving(h, "a link that serves on");
             });
 }
 
@@ -163,8 +165,8 @@ void add_limits(SharedGroup& group) {
       grant_all(h, 0);
       const auto context = h.next_context();
       if (!ask_long_echo(h, context)) return;
-      h.await_reply(context);
-      h.expect_serving("a target that uses the credits of before");
+      await_reply(h, context);
+      expect_serving(h, "a target that uses the credits of before");
     });
   };
   add("limit_goes_back", "A credit limit that is older than the last one is ignored.",
@@ -192,7 +194,7 @@ void add_terms(GroupOf<Player>& group, const std::string& prefix) {
               if (!begin_reply(h, context)) return;
               h.lanes().grants = true;
               grant_all(h, kManyBlocks);
-              h.await_reply(context);
+              await_reply(h, context);
             });
   group.add(prefix + "blocked_lane", "P-LINK-30", "A lane without credits delays no other.",
             [](Player& h) {
@@ -202,7 +204,8 @@ void add_terms(GroupOf<Player>& group, const std::string& prefix) {
               h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no message without credits");
               await_disc_rep(h, send_question(h), "DISC_REP on lane 15");
               grant_all(h, kManyBlocks);
-              h.await_message(messaging::Function::kBufferRecvPool, "BufferRecvPool of the target");
+              await_message(h, messaging::Function::kBufferRecvPool,
+                            "BufferRecvPool of the target");
             });
   Case& control = group.add(prefix + "control_first", "P-LINK-30",
                             "Lane 15 leaves before a lane that gets its credits at the same time.",
@@ -227,7 +230,7 @@ void add_few_lanes(GroupOf<Player>& group, const std::string& prefix) {
   group.add(prefix + "few_lanes", "P-LINK-20", "Lanes that one end has not are not used.",
             [](Player& h) {
               h.terms.lanes = 0x8001;
-              if (attach_by_new_link(h)) h.expect_serving("a reply on lane 0");
+              if (attach_by_new_link(h)) expect_serving(h, "a reply on lane 0");
             });
 }
 

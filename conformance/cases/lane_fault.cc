@@ -4,6 +4,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/lane_parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -25,8 +28,8 @@ struct EchoFlits {
 EchoFlits echo_flits(End& h) {
   EchoFlits out{.context = h.next_context()};
   const auto head = h.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
-  const ByteVector cell = h.make(head, echo_message(out.context, kEchoBytes));
-  h.advance(0, fabric::Pos::kOnly);
+  const ByteVector cell = make_cell(h, head, echo_message(out.context, kEchoBytes));
+  advance(h, 0, fabric::Pos::kOnly);
   out.flits = h.lanes().cut(h.lanes().lane_of(cell), cell);
   return out;
 }
@@ -46,7 +49,7 @@ ByteVector changed(End& h, const LaneFlit& flit, const std::function<void(FlitHe
 // The flits of a cell leave at once, with this Ctl.
 void send_cut(End& h, std::uint8_t vl, base::Bytes cell, const Lanes::CtlOf& ctl_of = {}) {
   for (const LaneFlit& flit : h.lanes().cut(vl, cell, ctl_of)) {
-    h.send_datagram(h.lanes().bytes_of(flit));
+    h.line().send(h.lanes().bytes_of(flit));
   }
 }
 
@@ -79,36 +82,36 @@ void add_order(SharedGroup& group) {
               const EchoFlits echo = echo_flits(h);
               const fabric::Lsn before = echo.flits.front().header.lsn - 1U;
               for (std::size_t i = 1; i < echo.flits.size(); ++i) {
-                h.send_datagram(h.lanes().bytes_of(echo.flits[i]));
+                h.line().send(h.lanes().bytes_of(echo.flits[i]));
               }
-              h.await_reply(echo.context);
+              await_reply(h, echo.context);
               h.expect(h.lanes().lnaks() == 1 && h.lanes().last_lnak() == before,
                        "one LNAK with the number before the gap");
-              h.expect_serving("a link that serves on");
+              expect_serving(h, "a link that serves on");
             });
   group.add("repeated", "P-LINK-24", "A flit that was taken before is acknowledged, and no more.",
             [](End& h) {
               if (!attach_quiet(h)) return;
               const EchoFlits echo = echo_flits(h);
               for (int i = 0; i < 2; ++i) {
-                for (const LaneFlit& flit : echo.flits) h.send_datagram(h.lanes().bytes_of(flit));
+                for (const LaneFlit& flit : echo.flits) h.line().send(h.lanes().bytes_of(flit));
               }
-              h.await_reply(echo.context);
+              await_reply(h, echo.context);
               h.listen(kTaken);
               h.expect(h.lanes().lnaks() == 0 && !h.inbox().has_message(echo.context),
                        "one reply, and no LNAK");
-              h.expect_serving("a link that serves on");
+              expect_serving(h, "a link that serves on");
             });
   group.add("corrupt", "P-LINK-24", "A flit with a wrong CRC is requested by LNAK.", [](End& h) {
     if (!attach_quiet(h)) return;
     const EchoFlits echo = echo_flits(h);
     ByteVector wrong = h.lanes().bytes_of(echo.flits.front());
     wrong.back() ^= std::byte{1};
-    h.send_datagram(wrong);
-    h.await_reply(echo.context);
+    h.line().send(wrong);
+    await_reply(h, echo.context);
     h.expect(h.lanes().lnaks() > 0 && h.lanes().last_lnak() == echo.flits.front().header.lsn - 1U,
              "an LNAK with the number before the flit");
-    h.expect_serving("a link that serves on");
+    expect_serving(h, "a link that serves on");
   });
 }
 
@@ -120,15 +123,15 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
     const EchoFlits echo = echo_flits(h);
     const LaneFlit& first = echo.flits.front();
     h.lanes().retransmits = false;  // the right flits would be acknowledged
-    h.send_datagram(changed(h, first, change));
+    h.line().send(changed(h, first, change));
     await_flit_behind(h);
     // An ACK of the suite may be behind it: then LNAK requests both.
     const fabric::Lsn before = first.header.lsn - 1U;
     const bool is_requested = h.lanes().lnaks() > 0 && h.lanes().last_lnak() == before;
     h.expect(is_requested || h.lanes().acknowledged() == before, "no acknowledgement of the flit");
     h.lanes().retransmits = true;
-    h.await_reply(echo.context);
-    h.expect_serving("a link that serves on");
+    await_reply(h, echo.context);
+    expect_serving(h, "a link that serves on");
   });
 }
 
@@ -177,7 +180,7 @@ void add_no_cell(SharedGroup& group, const std::string& name, const std::string&
     }
     h.listen(kTaken);
     h.expect(lanes.target_limit(kJunkLane) - before <= sent, "no more credits than were used");
-    h.expect_serving("a link that serves on");
+    expect_serving(h, "a link that serves on");
   });
 }
 
@@ -213,8 +216,8 @@ void add_cells(SharedGroup& group) {
               const ByteVector junk(fabric::kCreditBlockBytes, std::byte{0xA5});
               send_cut(h, vl, junk, [](std::uint8_t) { return fabric::kFlitSof; });
               send_cut(h, vl, cell);
-              h.await_reply(context);
-              h.expect_serving("a link that serves on");
+              await_reply(h, context);
+              expect_serving(h, "a link that serves on");
             });
 }
 
@@ -249,7 +252,7 @@ void add_beyond_credits(SharedGroup& group) {
               h.listen(kTaken);
               h.expect(lanes.target_limit(kJunkLane) - limit <= granted,
                        "no block for the flit beyond the credits");
-              h.expect_serving("a link that serves on");
+              expect_serving(h, "a link that serves on");
             });
 }
 

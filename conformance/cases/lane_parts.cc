@@ -1,5 +1,7 @@
 #include "conformance/cases/lane_parts.h"
 
+#include "conformance/messages.h"
+
 namespace splitnic::conformance {
 
 using namespace std::chrono_literals;
@@ -56,7 +58,7 @@ bool wait_until(End& h, const std::function<bool()>& holds) {
 bool ask_long_echo(End& h, messaging::TransactionContext context) {
   const ByteVector request = echo_message(context, kLongEcho);
   if (!can_send(h, request.size())) return false;
-  h.send_message(request);
+  send_message(h, request);
   return h.is_good();
 }
 

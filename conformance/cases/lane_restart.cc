@@ -5,6 +5,8 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/lane_parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -46,8 +48,8 @@ void restart_in_a_reply(Player& h) {
     return;
   h.lanes().grants = true;
   grant_all(h, kManyBlocks);
-  h.await_reply(context);
-  h.expect_serving("the connection of before");
+  await_reply(h, context);
+  expect_serving(h, "the connection of before");
 }
 
 // `prefix`: of the names of the cases of a host.
@@ -65,7 +67,7 @@ void add_ends(GroupOf<Player>& group, const std::string& prefix) {
               h.expect(h.lanes().heard() == heard, "nothing but INIT on a link that is down");
               if (!link_again(h)) return;
               set_speaking(h, true);
-              h.expect_serving("the connection of before");
+              expect_serving(h, "the connection of before");
             });
   group.add(prefix + "restart", "P-LINK-34",
             "The next INIT begins with empty queues, its own numbers and its own credits, and the "
@@ -85,7 +87,7 @@ void add_listener(Group& group) {
                 if (!reply) return;
                 h.expect(reply->step == InitStep::kReady && reply->echo == hello.nonce,
                          "READY that echoes the nonce");
-                h.expect_serving("a reply on the lanes of the link");
+                expect_serving(h, "a reply on the lanes of the link");
               }
             });
 }
@@ -104,7 +106,7 @@ void add_client(UnitGroup& group) {
                            [](const SeenInit& one) { return one.init.step == InitStep::kHello; });
         }
         u.expect(is_quiet, "no HELLO for 2.5 s");
-        u.expect_serving("a link that is UP");
+        expect_serving(u, "a link that is UP");
       });
 }
 

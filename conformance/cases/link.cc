@@ -3,6 +3,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/link_parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -101,7 +104,7 @@ void add_mode(Group& group) {
               if (!after) return;
               h.expect(after->step == InitStep::kReady && after->payload_crc == before->payload_crc,
                        "READY with the mode of before");
-              h.expect_ignored("a link that stays up");
+              expect_ignored(h, "a link that stays up");
             });
 }
 
@@ -224,13 +227,13 @@ void add_bad_hellos(Group& group) {
 void add_datagrams(Group& group) {
   group.add("init_crc_covers_payload", "P-INIT-1",
             "An INIT whose flit CRC covers only its header is dropped.", [](Host& h) {
-              h.send_datagram(init_flit(h.init(InitStep::kHello), fabric::kFlitHeaderCrcOnly));
+              h.line().send(init_flit(h.init(InitStep::kHello), fabric::kFlitHeaderCrcOnly));
               h.expect_no_init("no reply to an INIT with a CRC over the header");
             });
   group.add("init_wrong_crc", "P-LINK-3", "An INIT with a wrong flit CRC is dropped.", [](Host& h) {
     ByteVector wrong = init_flit(h.init(InitStep::kHello));
     wrong[40] ^= std::byte{1};
-    h.send_datagram(wrong);
+    h.line().send(wrong);
     h.expect_no_init("no reply to an INIT with a wrong CRC");
   });
   group.add("init_behind_a_flit", "P-DG-4", "An INIT behind another flit is dropped.", [](Host& h) {
@@ -240,7 +243,7 @@ void add_datagrams(Group& group) {
                              .ctl = fabric::kFlitHeaderCrcOnly});
     const ByteVector behind = init_flit(h.init(InitStep::kHello));
     both.insert(both.end(), behind.begin(), behind.end());
-    h.send_datagram(both);
+    h.line().send(both);
     h.expect_no_init("no reply to an INIT behind a flit");
   });
   group.add("two_inits", "P-DG-4", "Of two INITs in one datagram the second is dropped.",
@@ -249,7 +252,7 @@ void add_datagrams(Group& group) {
               ByteVector both = init_flit(first);
               const ByteVector second = init_flit(h.init(InitStep::kHello));
               both.insert(both.end(), second.begin(), second.end());
-              h.send_datagram(both);
+              h.line().send(both);
               const auto reply = h.await_init("a reply to the first INIT");
               if (!reply) return;
               h.expect(reply->echo == first.nonce, "a reply to the first INIT");
@@ -264,7 +267,7 @@ void add_datagrams(Group& group) {
                 const Init sent = h.init(InitStep::kHello);
                 ByteVector datagram = init_flit(sent);
                 for (const std::uint8_t byte : filler) datagram.push_back(std::byte{byte});
-                h.send_datagram(datagram);
+                h.line().send(datagram);
                 const auto reply = h.await_init("a reply to a HELLO with filler");
                 if (reply) h.expect(reply->echo == sent.nonce, "a reply that echoes the nonce");
               });
@@ -275,7 +278,7 @@ void add_datagrams(Group& group) {
            [](Host& h) {
              ByteVector wrong = init_flit(h.init(InitStep::kHello));
              wrong[0] |= std::byte{0x80};
-             h.send_datagram(wrong);
+             h.line().send(wrong);
              h.expect_no_init("no reply to a datagram of the session layer");
            })
       .links = Links::kPlain;
@@ -292,7 +295,7 @@ void add_life(Group& group) {
               const Init probe = h.init(InitStep::kProbe);
               ByteVector datagram = init_flit(probe);
               datagram.resize(1200);
-              h.send_datagram(datagram);
+              h.line().send(datagram);
               const auto reply = h.await(EventKind::kProbe, "PROBE_REPLY");
               if (!reply) return;
               h.expect(reply->init.echo == probe.nonce, "the nonce of the probe");
@@ -323,7 +326,7 @@ void add_ends_of_links(Group& group) {
               h.listen(5ms);
               h.send(h.init(InitStep::kBye));
               h.inbox().forget();
-              h.send_request(h.next_context(), messaging::CfgCode::kEcho, {});
+              send_request(h, h.next_context(), messaging::CfgCode::kEcho, {});
               const auto reply = hello(h);
               if (!reply) return;
               h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
@@ -340,7 +343,7 @@ void add_ends_of_links(Group& group) {
               wrong = h.init(InitStep::kBye);
               wrong.instance ^= 2;
               h.send(wrong);
-              h.expect_ignored("a link that stays up");
+              expect_ignored(h, "a link that stays up");
             });
   group.add("new_instance_ends_the_old", "P-INIT-8,P-ERR-9",
             "A new instance of a host ends the connections of the one before.", [](Host& h) {
@@ -348,7 +351,7 @@ void add_ends_of_links(Group& group) {
               h.begin_instance(h.config().instance ^ 0x100);
               if (!h.link()) return;
               h.inbox().forget();
-              h.expect_unserved("no reply on a connection of the instance before");
+              expect_unserved(h, "no reply on a connection of the instance before");
             });
   group.add("cell_without_a_link", "P-LINK-5", "A cell from an address without a link is dropped.",
             [](Host& h) {
@@ -366,7 +369,7 @@ void add_ends_of_links(Group& group) {
               head.header.service = fabric::Service::kMgmt;
               head.header.dlid = fabric::Lid(1);  // a listener's
               head.header.slid = fabric::Lid(2);
-              h.send_cell(h.make(head, payload));
+              h.send_cell(make_cell(h, head, payload));
               h.expect_no_init("no reply to a cell without a link");
               h.expect(h.inbox().waiting(EventKind::kMgmt) == 0,
                        "no DISC_REP to a cell without a link");

@@ -2,6 +2,9 @@
 // docs/protocol/ack.md
 #include "conformance/case.h"
 #include "conformance/cases/time_out.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -32,7 +35,7 @@ void add_loss(SharedGroup& group) {
               }
               h.expect(is_in_time, "a retransmission within 500 ms");
               h.acknowledges = true;
-              h.expect_serving("a target that serves after a loss");
+              expect_serving(h, "a target that serves after a loss");
             });
   Case& follows = group.add("time_out_follows", "P-RC-8",
                             "Round trips that get longer lengthen the time-out.", [](End& h) {
@@ -42,7 +45,7 @@ void add_loss(SharedGroup& group) {
                               h.expect(*time_out >= kTimeOutMin,
                                        "a time-out of 60 ms behind ACKs that come after 100 ms");
                               h.acknowledges = true;
-                              h.expect_serving("a target that serves after a loss");
+                              expect_serving(h, "a target that serves after a loss");
                             });
   follows.level = Level::kShould;  // which ACKs a target measures is its own choice
   Case& bitmap = group.add(
@@ -51,17 +54,17 @@ void add_loss(SharedGroup& group) {
         if (!h.attach()) return;
         h.acknowledges = false;
         const fabric::Lcn first = h.channel(0).expected_lcn;
-        AckExt some = h.ack_of(0);  // as before the packet
+        AckExt some = ack_of(h, 0);  // as before the packet
         const auto context = h.next_context();
         const ByteVector request = echo_message(context, 3000);
         if (!can_send(h, request.size())) return;
-        h.send_message(request);
-        if (!h.await_reply(context)) return;
-        const AckExt all = h.ack_of(0);
+        send_message(h, request);
+        if (!await_reply(h, context)) return;
+        const AckExt all = ack_of(h, 0);
         const auto cells = static_cast<unsigned>(all.cumulative - first) + 1U;
         for (unsigned i = 1; i < cells; ++i) some.set_bit(i - 1);
         for (int i = 0; i < 4; ++i) {
-          h.send_ack(0, Op::kAck, some, h.channel(0).expected_psn - 1U);
+          send_ack(h, 0, Op::kAck, some, h.channel(0).expected_psn - 1U);
         }
         h.listen(kQuiet);  // what was sent before the ACK arrived
         h.inbox().forget();
@@ -70,9 +73,9 @@ void add_loss(SharedGroup& group) {
         for (const fabric::Lcn lcn : h.inbox().retransmitted()) {
           h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
         }
-        h.send_ack(0, Op::kAck, all, h.channel(0).expected_psn - 1U);
+        send_ack(h, 0, Op::kAck, all, h.channel(0).expected_psn - 1U);
         h.acknowledges = true;
-        h.expect_serving("a target that serves after a loss");
+        expect_serving(h, "a target that serves after a loss");
       });
   bitmap.level = Level::kShould;
 }
@@ -81,13 +84,13 @@ void add_loss(SharedGroup& group) {
 // came once more; nothing if it did so before the NAK.
 std::optional<base::Duration> refuse_reply(End& h, AckCode code, base::Duration wait) {
   const fabric::Psn psn = h.channel(0).expected_psn;
-  AckExt nak = h.ack_of(0);
+  AckExt nak = ack_of(h, 0);
   nak.code = code;
   nak.detail = static_cast<std::uint16_t>(wait / kRnrUnit);
   const Withheld acks = acks_of_cells(h);
   if (!acks.take()) return std::nullopt;
   const bool is_early = acks.came_again();
-  h.send_ack(0, Op::kNak, nak, psn);
+  send_ack(h, 0, Op::kNak, nak, psn);
   const auto took = await_again(h, acks);
   acks.acknowledge();
   h.listen(kSettled);
@@ -102,7 +105,7 @@ void expect_obeyed(End& h, AckCode code, int wait_part) {
   const base::Duration wait = wait_part == 0 ? base::Duration{} : *time_out / wait_part;
   expect_soon(h, *time_out, [&] { return refuse_reply(h, code, wait); });
   h.acknowledges = true;
-  h.expect_serving("a target that serves after a NAK");
+  expect_serving(h, "a target that serves after a NAK");
 }
 
 void add_naks(SharedGroup& group) {
@@ -120,41 +123,41 @@ void add_bad_acks(SharedGroup& group) {
   Case& future = group.add("ack_of_the_future", "P-ACK-6",
                            "An ACK of cells that were never sent is dropped.", [](End& h) {
                              if (!h.attach()) return;
-                             AckExt ack = h.ack_of(0);
+                             AckExt ack = ack_of(h, 0);
                              ack.cumulative = ack.cumulative + 500U;
-                             h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn);
-                             h.expect_ignored("an ACK of the future that is dropped");
+                             send_ack(h, 0, Op::kAck, ack, h.channel(0).expected_psn);
+                             expect_ignored(h, "an ACK of the future that is dropped");
                            });
   future.level = Level::kRobustness;
   Case& past = group.add("ack_of_the_past", "P-ACK-6",
                          "An ACK that is older than the last one is dropped.", [](End& h) {
                            if (!h.attach()) return;
-                           AckExt ack = h.ack_of(0);
+                           AckExt ack = ack_of(h, 0);
                            ack.cumulative = ack.cumulative - 900U;
-                           h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - 9U);
-                           h.expect_ignored("an ACK of the past that is dropped");
+                           send_ack(h, 0, Op::kAck, ack, h.channel(0).expected_psn - 9U);
+                           expect_ignored(h, "an ACK of the past that is dropped");
                          });
   past.level = Level::kRobustness;
   group.add("nak_of_nothing", "P-RC-14,P-ERR-5",
             "A NAK of a packet that is not in flight is dropped.", [](End& h) {
-              if (!h.attach() || !h.expect_serving("a target that serves")) return;
-              AckExt nak = h.ack_of(0);
+              if (!h.attach() || !expect_serving(h, "a target that serves")) return;
+              AckExt nak = ack_of(h, 0);
               nak.code = AckCode::kInvalidRequest;
-              h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn + 7U);
-              h.expect_ignored("a NAK of nothing that is dropped");
+              send_ack(h, 0, Op::kNak, nak, h.channel(0).expected_psn + 7U);
+              expect_ignored(h, "a NAK of nothing that is dropped");
             });
   Case& unknown = group.add("ack_code_unknown", "P-ACK-7",
                             "An ACK with an unknown code is dropped.", [](End& h) {
                               if (!h.attach()) return;
-                              const AckExt ack = h.ack_of(0);
+                              const AckExt ack = ack_of(h, 0);
                               CellHead head = h.cell(0, Op::kAck, Pos::kOnly);
                               head.header.lcn = {};
                               head.header.flags = 0;
                               head.ack = &ack;
-                              ByteVector cell = h.make(head, {});
+                              ByteVector cell = make_cell(h, head, {});
                               patch(h, cell, fabric::kMacHeaderBytes, {0x33});
                               h.send_cell(cell);
-                              h.expect_ignored("an ACK with an unknown code that is dropped");
+                              expect_ignored(h, "an ACK with an unknown code that is dropped");
                             });
   unknown.level = Level::kRobustness;
 }
@@ -165,14 +168,14 @@ void add_loss_ends(SharedGroup& group) {
                       if (!h.attach()) return;
                       h.acknowledges = false;
                       const fabric::Psn psn = h.channel(0).expected_psn;
-                      AckExt nak = h.ack_of(0);
+                      AckExt nak = ack_of(h, 0);
                       nak.code = AckCode::kInvalidRequest;
                       const auto context = h.next_context();
-                      h.send_message(echo_message(context, 8));
-                      if (!h.await_reply(context)) return;
-                      h.send_ack(0, Op::kNak, nak, psn);
+                      send_message(h, echo_message(context, 8));
+                      if (!await_reply(h, context)) return;
+                      send_ack(h, 0, Op::kNak, nak, psn);
                       h.acknowledges = true;
-                      h.expect_ended("an end of the connection");
+                      expect_ended(h, "an end of the connection");
                     });
   group.add_harmful("terminate", "P-TERM-3", "A TERMINATE ends the queue pair.", [](End& h) {
     if (!h.attach()) return;
@@ -181,8 +184,8 @@ void add_loss_ends(SharedGroup& group) {
     CellHead head = h.cell(0, Op::kTerminate, Pos::kOnly);
     head.header.lcn = {};
     head.header.flags = 0;
-    h.send_cell(h.make(head, payload));
-    h.expect_ended("an end of the connection");
+    h.send_cell(make_cell(h, head, payload));
+    expect_ended(h, "an end of the connection");
   });
 }
 

@@ -1,6 +1,8 @@
 // Messages that are not valid, and the limits of errors. docs/protocol/message.md#errors
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -14,7 +16,7 @@ void add_dropped(SharedGroup& group, const std::string& name, const std::string&
   group.add(name, clause, description, [make = std::move(make)](End& h) {
     if (!h.attach()) return;
     h.inbox().forget();
-    expect_dropped(h, [&](unsigned) { h.send_message(make(h)); });
+    expect_dropped(h, [&](unsigned) { send_message(h, make(h)); });
     h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no reply to a message that is dropped");
   });
 }
@@ -25,8 +27,8 @@ void add_reply_to_nothing(SharedGroup& group, const std::string& name, const std
   group.add(name, "P-CH-16", what + " to no open request does not end the connection.",
             [make = std::move(make)](End& h) {
               if (!h.attach()) return;
-              for (int i = 0; i < 9; ++i) h.send_message(make(h));
-              h.expect_ignored("a connection that stays after nine of them");
+              for (int i = 0; i < 9; ++i) send_message(h, make(h));
+              expect_ignored(h, "a connection that stays after nine of them");
             });
 }
 
@@ -135,16 +137,16 @@ void add_fields(SharedGroup& group) {
                      const auto size = static_cast<std::uint32_t>(sent.size());
                      ByteVector send = message(Function::kSendData, a.next_context(), {size});
                      send.insert(send.end(), sent.begin(), sent.end());
-                     a.send_message(send);
-                     a.expect_ignored("a frame that is taken");
+                     send_message(a, send);
+                     expect_ignored(a, "a frame that is taken");
                      expect_frame(b, sent);
                    });
   group.add("padding", "P-MSG-5", "The padding at the end of a message is ignored.", [](End& h) {
     if (!h.attach()) return;
     const auto context = h.next_context();
     // ECHO with the data "a": field 1, of 1 byte; one byte of padding.
-    h.send_message(message(Function::kCfgUtilRequest, context, {0x00020005, 3, 0x0A0161FF}));
-    const auto reply = h.await_reply(context);
+    send_message(h, message(Function::kCfgUtilRequest, context, {0x00020005, 3, 0x0A0161FF}));
+    const auto reply = await_reply(h, context);
     if (!reply) return;
     h.expect(reply->status == messaging::CfgStatus::kOk && reply->data.size() == 3,
              "the data without its padding");
@@ -153,15 +155,15 @@ void add_fields(SharedGroup& group) {
                     [](End& h) {
                       if (!h.attach()) return;
                       for (int i = 0; i < 8; ++i) {
-                        h.send_message(raw(h, 0, 1, {1, 2, 3}));
+                        send_message(h, raw(h, 0, 1, {1, 2, 3}));
                       }
-                      h.expect_ended("an end of the connection");
+                      expect_ended(h, "an end of the connection");
                     });
   group.add("seven_errors", "P-CH-16,P-ERR-1",
             "Seven errors within a minute do not end the connection.", [](End& h) {
               if (!h.attach()) return;
-              for (int i = 0; i < 7; ++i) h.send_message(raw(h, 0, 1, {1, 2, 3}));
-              h.expect_ignored("a connection that stays");
+              for (int i = 0; i < 7; ++i) send_message(h, raw(h, 0, 1, {1, 2, 3}));
+              expect_ignored(h, "a connection that stays");
             });
 }
 

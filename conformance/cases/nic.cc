@@ -3,6 +3,7 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
+#include "conformance/messages.h"
 #include "fabric_emul/session/crypto.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
@@ -240,7 +241,7 @@ void add_filters(Group& group) {
               if (!h.attach()) return;
               const std::string data = data_of<cfg::SetFilterRequest>(
                   [](auto& m) { m.mutable_filter()->set_promiscuous(true); });
-              const auto reply = h.request(CfgCode::kSetFilter, data);
+              const auto reply = request_cfg(h, CfgCode::kSetFilter, data);
               cfg::SetFilterReply filter;
               if (!read(h, reply, filter)) return;
               h.expect(
@@ -251,7 +252,7 @@ void add_filters(Group& group) {
   group.add_of_two("address_of_another", "P-CFG-6,P-SEC-7",
                    "A host does not get the address of another.", [](Host& a, Host& b) {
                      if (!a.attach() || !a.start_nic() || !b.attach()) return;
-                     const auto reply = b.request(CfgCode::kSetMac, mac_request(a.mac()));
+                     const auto reply = request_cfg(b, CfgCode::kSetMac, mac_request(a.mac()));
                      cfg::SetMacReply refused;
                      if (!read(b, reply, refused)) return;
                      b.expect(reply->status == CfgStatus::kNotPermitted, "status 4");

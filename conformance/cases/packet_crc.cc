@@ -5,6 +5,9 @@
 #include "base/endian.h"
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -36,25 +39,25 @@ std::vector<ByteVector> cells_of(End& h, const ByteVector& message) {
     fabric::CellHead head = h.cell(0, Op::kSend, pos, static_cast<std::uint16_t>(csn));
     if (csn == 0) head.header.flags |= fabric::kFlagAckRequest;
     if (fabric::is_last(pos)) head.header.flags |= fabric::kFlagPacketCrc;
-    cells.push_back(h.make(head, part));
-    h.advance(0, pos);
+    cells.push_back(make_cell(h, head, part));
+    advance(h, 0, pos);
   }
   fabric::PacketCrc crc;
   crc.add({}, message);
   base::store_be(&cells.back().at(cells.back().size() - 2 * fabric::kCrcBytes), crc.value());
-  h.reseal(cells.back());
+  reseal(h, cells.back());
   return cells;
 }
 
 ByteVector with_wrong_crc(End& h, ByteVector cell) {
   cell.at(cell.size() - 2 * fabric::kCrcBytes) ^= std::byte{1};
-  h.reseal(cell);
+  reseal(h, cell);
   return cell;
 }
 
 // NAK 0x60 of a packet: it names the first cell, and acknowledges what was before it.
 bool expect_nak_of_packet(End& h, fabric::Psn psn, fabric::Lcn first, std::string_view expected) {
-  const auto nak = h.expect_nak(0, fabric::AckCode::kSequence, expected);
+  const auto nak = expect_nak(h, 0, fabric::AckCode::kSequence, expected);
   return nak && h.expect(nak->header.csn == 0 && nak->header.psn == psn &&
                              nak->ack.cumulative == first - 1U,
                          expected);
@@ -101,7 +104,7 @@ void refuse_cells(End& h) {
   for (const ByteVector& cell : cells) h.send_cell(cell);
   expect_echo(h, context, kLongEcho);
   h.send_cell(behind);
-  h.await_reply(second);
+  await_reply(h, second);
 }
 
 // A target that sends wrong packet CRCs fails here at the latest: the suite checks every packet.
@@ -114,7 +117,7 @@ void expect_packet_crcs(End& h) {
     const auto context = h.next_context();
     const ByteVector request = echo_message(context, bytes);
     if (!can_send(h, request.size())) return;
-    h.send_message(request);
+    send_message(h, request);
     expect_echo(h, context, bytes);
   }
 }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/wire/buffer_rdma_indicate.h"
 
@@ -23,7 +27,7 @@ std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write
   }
   if (!host.expect(!write.idata, "no idata")) return std::nullopt;
   const auto event =
-      host.await_message(messaging::Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+      await_message(host, messaging::Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
   if (!event) return std::nullopt;
   const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
   if (!host.expect(indicate && indicate->size() > 0, "one that parses")) return std::nullopt;
@@ -42,7 +46,7 @@ ByteVector echo_message(messaging::TransactionContext context, std::size_t data_
 }
 
 bool expect_echo(End& host, messaging::TransactionContext context, std::size_t data_bytes) {
-  const auto reply = host.await_reply(context);
+  const auto reply = await_reply(host, context);
   if (!reply || !host.expect(reply->status == messaging::CfgStatus::kOk, "ECHO with status 0"))
     return false;
   messaging::cfg::EchoReply echo;
@@ -52,8 +56,8 @@ bool expect_echo(End& host, messaging::TransactionContext context, std::size_t d
 
 ByteVector next_echo(End& host, messaging::TransactionContext context) {
   const auto head = host.cell(0, fabric::Op::kSend, fabric::Pos::kOnly);
-  ByteVector cell = host.make(head, echo_message(context, 8));
-  host.advance(0, fabric::Pos::kOnly);
+  ByteVector cell = make_cell(host, head, echo_message(context, 8));
+  advance(host, 0, fabric::Pos::kOnly);
   return cell;
 }
 
@@ -77,17 +81,17 @@ void expect_missing(End& host, const ByteVector& missing, messaging::Transaction
   host.expect(!is_taken && !host.inbox().has_message(context),
               "a cell that is dropped: no reply, and no ACK that includes it");
   host.send_cell(missing);
-  host.await_reply(context);
+  await_reply(host, context);
   if (!host.inbox().has_message(second)) host.send_cell(behind);
-  host.await_reply(second);
+  await_reply(host, second);
 }
 
 void expect_dropped(End& host, const std::function<void(unsigned number)>& send) {
   constexpr unsigned kErrors = 8;
   send(0);
-  if (!host.expect_ignored("a connection that survives one error")) return;
+  if (!expect_ignored(host, "a connection that survives one error")) return;
   for (unsigned i = 1; i < kErrors; ++i) send(i);
-  host.expect_ended("an end of the connection by its eighth error: each of them is dropped");
+  expect_ended(host, "an end of the connection by its eighth error: each of them is dropped");
 }
 
 bool can_send(End& host, std::size_t message_bytes) {
@@ -106,15 +110,15 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
   }
   const auto idata = messaging::PoolElementIdata::encode(pool.pool, element, size);
   const bool has_idata = host.writes_idata() && idata;
-  host.write(element_of(pool, element, size), bytes, has_idata ? idata : std::nullopt);
+  write(host, element_of(pool, element, size), bytes, has_idata ? idata : std::nullopt);
   const fabric::Lcn last = host.channel(host.data()).lcn - 1U;
   const auto ack =
       host.await_if([last, is_ack = is_ack_of_data(host)](
                         const Event& e) { return is_ack(e) && e.ack.cumulative == last; },
                     "an ACK of the last cell of a write");
   if (!has_idata) {
-    host.send_message(message(messaging::Function::kBufferRdmaIndicate, messaging::kUnsolicited,
-                              {pool.pool.value, element, 1, size}));
+    send_message(host, message(messaging::Function::kBufferRdmaIndicate, messaging::kUnsolicited,
+                               {pool.pool.value, element, 1, size}));
   }
   return ack;
 }
@@ -130,9 +134,9 @@ std::optional<Event> announced(Unit& u) {
 std::optional<Event> provoke_disc(End& h) {
   h.replies_to_disc = false;
   h.inbox().forget();
-  const std::uint32_t last = h.own_pool().elements - 1;
-  h.send_message(message(messaging::Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
-                         {h.own_pool().pool.value, last, 1}));
+  const std::uint32_t last = own_pool(h).elements - 1;
+  send_message(h, message(messaging::Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
+                          {own_pool(h).pool.value, last, 1}));
   return h.await_if(
       [&h](const Event& e) {
         return e.kind == EventKind::kMgmt && e.mgmt.kind == fabric::MgmtKind::kDisc &&
@@ -206,7 +210,7 @@ ByteVector message(messaging::Function function, messaging::TransactionContext c
 void patch(const End& host, ByteVector& cell, std::size_t at,
            const std::vector<std::uint8_t>& bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) cell.at(at + i) = std::byte{bytes[i]};
-  host.reseal(cell);
+  reseal(host, cell);
 }
 
 ByteVector frame(std::string_view to, std::string_view from, std::size_t bytes, unsigned number) {
@@ -238,7 +242,7 @@ const messaging::PoolRecord& small_pool(const End& h) {
 std::optional<messaging::CfgUtilReply> expect_status(End& host, messaging::CfgCode code,
                                                      std::string_view data,
                                                      messaging::CfgStatus status) {
-  const auto reply = host.request(code, data);
+  const auto reply = request_cfg(host, code, data);
   if (!reply) return std::nullopt;
   const std::string expected =
       std::string(name(code)) + " with status " + std::string(name(status));

@@ -4,6 +4,7 @@
 #include "base/endian.h"
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
 #include "conformance/switch_suite.h"
 
 namespace splitnic::conformance {
@@ -56,7 +57,7 @@ ByteVector head_changed(Nodes& nodes, const std::function<void(CellHead&)>& chan
 ByteVector byte_changed(Nodes& nodes, std::size_t at, std::uint8_t mask, bool is_sealed) {
   ByteVector cell = nodes.at(1).cell_to(lid_at(2), kPayload, 7);
   cell.at(at) ^= std::byte{mask};
-  if (is_sealed) nodes.at(1).reseal(cell);
+  if (is_sealed) reseal(nodes.at(1), cell);
   return cell;
 }
 

@@ -69,7 +69,7 @@ void add_hostile(NodesGroup& group) {
   const std::vector<Hostility> all{
       {"garbage", "garbage",
        [](Nodes& nodes, unsigned number) {
-         nodes.at(1).send_datagram(ByteVector(1 + number % 1200, std::byte(number)));
+         nodes.at(1).line().send(ByteVector(1 + number % 1200, std::byte(number)));
        }},
       {"wrong_cells", "cells with a wrong CRC",
        [](Nodes& nodes, unsigned number) {

@@ -3,6 +3,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/wire/buffer_pool_flush.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 
@@ -42,18 +45,18 @@ std::optional<Event> flush(End& h, const Words& pools, bool of_target) {
   auto context = h.next_context();
   if (of_target) context = messaging::for_receivers_pools(context);
   h.inbox().forget();
-  h.send_message(message(Function::kBufferPoolFlushRequest, context, pools));
-  const auto reply = h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+  send_message(h, message(Function::kBufferPoolFlushRequest, context, pools));
+  const auto reply = await_message(h, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
   if (!reply || !h.expect(reply->message.context == context, "the context of the request"))
     return {};
   h.expect(reply->bytes.size() == messaging::kHeaderBytes, "a reply of 12 bytes");
   return reply;
 }
 
-void advertise(End& h, const PoolRecord& pool) {
+void offer(End& h, const PoolRecord& pool) {
   Words behind;
   append(behind, pool);
-  h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+  send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
 }
 
 // A frame of a for b arrives in an element of this pool of b.
@@ -79,7 +82,7 @@ void add_bad_pool(SharedGroup& group, const std::string& name, const std::string
               Words behind;
               append(behind, record);
               expect_dropped(h, [&](unsigned) {
-                h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+                send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
               });
             });
 }
@@ -106,9 +109,9 @@ void add_more_pools(SharedGroup& group) {
   group.add_of_two("another_pool", "P-POOL-2", "A host may advertise another pool later.",
                    [](End& a, End& b) {
                      if (!attach_both(a, b)) return;
-                     advertise(b, another_pool(5));
+                     offer(b, another_pool(5));
                      if (!flush(b, {0}, false)) return;
-                     b.expect_serving("a target that has taken the pool");
+                     expect_serving(b, "a target that has taken the pool");
                      expect_frame_in(a, b, another_pool(5));
                    });
 }
@@ -119,7 +122,7 @@ void add_records(SharedGroup& group) {
     if (!attach_both(a, b)) return;
     PoolRecord pool = another_pool(5);
     pool.pool_context = 0xFEDCBA9876543210;
-    advertise(b, pool);
+    offer(b, pool);
     if (flush(b, {0}, false)) expect_frame_in(a, b, pool);
   });
   group.add_of_two("one_bad_record", "P-MSG-6", "A message with one bad record changes nothing.",
@@ -129,12 +132,12 @@ void add_records(SharedGroup& group) {
                      append(behind, another_pool(5));
                      append(behind, another_pool(6));
                      behind.at(9) = 0;  // the elements of the second
-                     b.send_message(message(Function::kBufferRecvPool, b.next_context(), behind));
+                     send_message(b, message(Function::kBufferRecvPool, b.next_context(), behind));
                      if (!flush(b, {0}, false)) return;
                      b.inbox().forget();
                      write_element(a, small_pool(a), 0, frame(b.mac(), a.mac(), 60));
-                     a.expect_serving("a target that has taken the frame");
-                     b.expect_serving("a connection that survives one error");
+                     expect_serving(a, "a target that has taken the frame");
+                     expect_serving(b, "a connection that survives one error");
                      b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
                               "no write into either pool");
                    });
@@ -162,7 +165,7 @@ void add_bad_pools(SharedGroup& group) {
               append(behind, another_pool(5));
               append(behind, another_pool(5));
               expect_dropped(h, [&](unsigned) {
-                h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+                send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
               });
             });
   group.add("too_many_pools", "P-POOL-3,P-LIM-2,P-ERR-6",
@@ -171,7 +174,7 @@ void add_bad_pools(SharedGroup& group) {
               const auto send_pools = [&h](std::uint32_t first, std::uint32_t count) {
                 Words behind;
                 for (std::uint32_t i = 0; i < count; ++i) append(behind, another_pool(first + i));
-                h.send_message(message(Function::kBufferRecvPool, h.next_context(), behind));
+                send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
               };
               const auto per_message = static_cast<std::uint32_t>(
                   (h.message_max() - messaging::kHeaderBytes) / messaging::PoolRecord::kBytes);
@@ -184,11 +187,11 @@ void add_bad_pools(SharedGroup& group) {
   group.add(
       "get", "P-POOL-6", "Pools that BufferRecvPoolGet brings have its Transaction Context.",
       [](End& h) {
-        if (!h.attach() || !h.expect_serving("a target that serves")) return;
+        if (!h.attach() || !expect_serving(h, "a target that serves")) return;
         h.inbox().forget();
         const auto context = h.next_context();
-        h.send_message(message(Function::kBufferRecvPoolGet, context, {1514, 8}));
-        h.expect_ignored("a request that is taken");
+        send_message(h, message(Function::kBufferRecvPoolGet, context, {1514, 8}));
+        expect_ignored(h, "a request that is taken");
         // It need not grant anything.
         const auto granted = h.await_if(
             [](const Event& e) {
@@ -204,13 +207,13 @@ void add_get_limit(SharedGroup& group) {
   Case& limit = group.add(
       "get_is_bounded", "P-LIM-3", "BufferRecvPoolGet brings no more than 512 elements and 4 MiB.",
       [](End& h) {
-        if (!h.attach() || !h.expect_serving("a target that serves")) return;
+        if (!h.attach() || !expect_serving(h, "a target that serves")) return;
         h.inbox().forget();
         const std::size_t before = h.pools().size();
         for (int i = 0; i < 8; ++i) {
-          h.send_message(message(Function::kBufferRecvPoolGet, h.next_context(), {1514, 100}));
+          send_message(h, message(Function::kBufferRecvPoolGet, h.next_context(), {1514, 100}));
         }
-        h.await_message(Function::kBufferRecvPool, {});
+        await_message(h, Function::kBufferRecvPool, {});
         h.listen(kGranted);
         if (h.pools().size() == before) return h.outcome().skip("the target has granted no pool");
         std::uint64_t elements = 0, bytes = 0;
@@ -219,7 +222,7 @@ void add_get_limit(SharedGroup& group) {
           bytes += h.pools()[i].total_bytes();
         }
         h.expect(elements <= 512 && bytes <= 4U << 20, "512 elements and 4 MiB at most");
-        h.expect_ignored("a connection that stays");
+        expect_ignored(h, "a connection that stays");
       });
   limit.level = Level::kShould;
 }
@@ -230,11 +233,11 @@ void add_update(SharedGroup& group, const std::string& name, const std::string& 
   const auto run = [ends, make = std::move(make)](End& h) {
     if (!h.attach()) return;
     const auto send = [&](unsigned) {
-      h.send_message(message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, make(h)));
+      send_message(h, message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited, make(h)));
     };
     if (!ends) return expect_dropped(h, send);
     send(0);
-    h.expect_ended("an end of the connection");
+    expect_ended(h, "an end of the connection");
   };
   if (ends)
     group.add_harmful(name, "P-POOL-11", description, run);
@@ -249,11 +252,11 @@ void add_updates(SharedGroup& group) {
              });
   add_update(group, "update_outside",
              "An Update of an element that does not exist ends the connection.", true, [](End& h) {
-               return Words{0, h.own_pool().elements, 1};
+               return Words{0, own_pool(h).elements, 1};
              });
   add_update(group, "update_end_outside", "An Update whose end lies outside ends the connection.",
              true, [](End& h) {
-               return Words{0, h.own_pool().elements - 1, 2};
+               return Words{0, own_pool(h).elements - 1, 2};
              });
   add_update(group, "update_wraps", "An Update whose end wraps ends the connection.", true,
              [](End&) {
@@ -261,7 +264,7 @@ void add_updates(SharedGroup& group) {
              });
   add_update(group, "update_available",
              "An Update of an element that was not used ends the connection.", true, [](End& h) {
-               return Words{0, h.own_pool().elements - 1, 1};
+               return Words{0, own_pool(h).elements - 1, 1};
              });
   add_update(group, "update_all_available", "So does one of all elements.", true, [](End&) {
     return Words{0, 0, 0};
@@ -275,7 +278,7 @@ void add_flushes(SharedGroup& group) {
             "A flush of our pools gets a reply with its context.", [](End& h) {
               if (!h.attach()) return;
               flush(h, {0}, false);
-              h.expect_ignored("a connection that stays");
+              expect_ignored(h, "a connection that stays");
             });
   group.add("flush_twice", "P-POOL-18", "A flush of a pool that is gone gets a reply too.",
             [](End& h) {
@@ -294,8 +297,8 @@ void add_flushes(SharedGroup& group) {
                      if (!attach_both(a, b) || !flush(b, {0}, false)) return;
                      PoolRecord again = another_pool(7);
                      again.pool = PoolRef(0);
-                     advertise(b, again);
-                     b.expect_serving("a target that has taken the pool");
+                     offer(b, again);
+                     expect_serving(b, "a target that has taken the pool");
                      expect_frame_in(a, b, again);
                    });
   group.add("flush_repeated", "P-POOL-18",
@@ -303,18 +306,18 @@ void add_flushes(SharedGroup& group) {
               if (!h.attach()) return;
               const auto context = h.next_context();
               for (int i = 0; i < 2; ++i) {
-                h.send_message(message(Function::kBufferPoolFlushRequest, context, {0}));
+                send_message(h, message(Function::kBufferPoolFlushRequest, context, {0}));
               }
-              h.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
-              h.expect_ignored("a connection that stays");
+              await_message(h, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+              expect_ignored(h, "a connection that stays");
             });
   group.add_harmful("flush_of_target", "P-MEM-9,P-POOL-14,P-MEM-5",
                     "After a flush of the target's pool a write into it is refused.", [](End& h) {
                       if (!h.attach()) return;
                       const PoolRecord pool = h.pools().at(0);
                       if (!flush(h, {pool.pool.value}, true)) return;
-                      h.write({pool.address, pool.handle, 64}, ByteVector(64), {});
-                      h.expect_nak(h.data(), fabric::AckCode::kRemoteAccess, "NAK remote access");
+                      write(h, {pool.address, pool.handle, 64}, ByteVector(64), {});
+                      expect_nak(h, h.data(), fabric::AckCode::kRemoteAccess, "NAK remote access");
                     });
   group.add("flush_side", "P-POOL-22",
             "A flush with bit 63 clear leaves the target's pool of this reference.", [](End& h) {
@@ -332,7 +335,7 @@ void add_flushes(SharedGroup& group) {
               const PoolRecord other = h.pools()[1];
               h.inbox().forget();
               write_element(h, other, 0, ByteVector(64));
-              h.expect_ignored("a write that is taken");
+              expect_ignored(h, "a write that is taken");
             });
 }
 

@@ -6,6 +6,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/time_out.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -35,7 +38,7 @@ void await_burst(End& h) {
 void take_all(End& h, const std::vector<TransactionContext>& contexts) {
   h.acknowledges = true;
   acknowledge(h);
-  for (const auto context : contexts) h.await_reply(context);
+  for (const auto context : contexts) await_reply(h, context);
 }
 
 // Six replies of which the second is lost: the ACK has all others. Returns how long it took until
@@ -44,11 +47,11 @@ std::optional<base::Duration> lose_one(End& h) {
   h.acknowledges = false;
   h.inbox().forget();
   const fabric::Lcn first = h.channel(0).expected_lcn;
-  AckExt ack = h.ack_of(0);
+  AckExt ack = ack_of(h, 0);
   std::vector<TransactionContext> contexts;
   for (int i = 0; i < 6; ++i) {
     contexts.push_back(h.next_context());
-    h.send_message(echo_message(contexts.back(), 8));
+    send_message(h, echo_message(contexts.back(), 8));
   }
   for (const auto context : contexts) {
     if (await_echo(h, context, {})) continue;
@@ -61,7 +64,7 @@ std::optional<base::Duration> lose_one(End& h) {
   ++ack.msn;
   for (unsigned i = 0; i + 2 < cells; ++i) ack.set_bit(i);
   const bool is_early = !h.inbox().retransmitted().empty();
-  h.send_ack(0, Op::kAck, ack, h.channel(0).expected_psn - cells);
+  send_ack(h, 0, Op::kAck, ack, h.channel(0).expected_psn - cells);
   const auto took = is_early ? std::nullopt : await_again(h, acks_of_cells(h));
   h.listen(kMoment);
   const auto& again = h.inbox().retransmitted();
@@ -81,7 +84,7 @@ void add_lost(SharedGroup& group) {
                   const auto time_out = lengthen_time_out(h, acks_of_cells(h));
                   if (time_out) expect_soon(h, *time_out, [&h] { return lose_one(h); });
                   h.acknowledges = true;
-                  h.expect_serving("a target that serves after a loss");
+                  expect_serving(h, "a target that serves after a loss");
                 });
   lost.level = Level::kShould;
 }
@@ -98,24 +101,24 @@ void add_refused_packet(SharedGroup& group) {
               h.inbox().forget();
               const fabric::Psn psn = h.channel(0).expected_psn;
               const fabric::Lcn first = h.channel(0).expected_lcn;
-              AckExt ack = h.ack_of(0);  // as before the packet
+              AckExt ack = ack_of(h, 0);  // as before the packet
               const auto context = h.next_context();
               const ByteVector request = echo_message(context, kLongReply);
               if (!can_send(h, request.size() + request.size() / 20)) return;
-              h.send_message(request);
+              send_message(h, request);
               if (!await_echo(h, context, {}))
                 return h.outcome().skip("the target has fewer than three cells in flight");
               const auto cells = static_cast<std::size_t>(h.channel(0).expected_lcn - first);
               AckExt nak = ack;
               ack.cumulative = first;
-              h.send_ack(0, Op::kAck, ack, psn);
+              send_ack(h, 0, Op::kAck, ack, psn);
               // Behind this reply nothing is sent that the target had not taken the ACK before.
               const auto fence = h.next_context();
-              h.send_message(echo_message(fence, 8));
+              send_message(h, echo_message(fence, 8));
               if (!await_echo(h, fence)) return;
               h.inbox().forget();
               nak.code = fabric::AckCode::kSequence;
-              h.send_ack(0, Op::kNak, nak, psn);
+              send_ack(h, 0, Op::kNak, nak, psn);
               const auto came_again = [&] {
                 std::set<std::uint32_t> ahead;  // of the first cell
                 for (const fabric::Lcn lcn : h.inbox().retransmitted()) {
@@ -129,7 +132,7 @@ void add_refused_packet(SharedGroup& group) {
               h.expect(came_again(), "each cell of the packet once more");
               h.acknowledges = true;
               acknowledge(h);
-              h.expect_serving("a target that serves after NAK 0x60");
+              expect_serving(h, "a target that serves after NAK 0x60");
             });
 }
 
@@ -137,17 +140,17 @@ void add_refused_packet(SharedGroup& group) {
 void add_dropped_nak(SharedGroup& group, const std::string& name, const std::string& what,
                      std::int32_t ahead) {
   group.add(name, "P-ACK-6", "A NAK that acknowledges " + what + " is dropped.", [ahead](End& h) {
-    if (!h.attach() || !h.expect_serving("a target that serves")) return;
+    if (!h.attach() || !expect_serving(h, "a target that serves")) return;
     if (!take_unacknowledged(h)) return;
-    AckExt nak = h.ack_of(0);
+    AckExt nak = ack_of(h, 0);
     nak.code = fabric::AckCode::kInvalidRequest;
     nak.cumulative = nak.cumulative + static_cast<std::uint32_t>(ahead);
     h.inbox().forget();
-    h.send_ack(0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
+    send_ack(h, 0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
     if (!await_again(h, acks_of_cells(h))) return;  // it has acknowledged nothing
     h.acknowledges = true;
     acknowledge(h);
-    h.expect_ignored("a NAK that is dropped");
+    expect_ignored(h, "a NAK that is dropped");
   });
 }
 
@@ -155,14 +158,14 @@ void add_dropped_nak(SharedGroup& group, const std::string& name, const std::str
 std::vector<TransactionContext> wait_for_receives(End& h) {
   if (!h.attach()) return {};
   h.receive_credits = 1;
-  if (!h.expect_serving("a target that serves")) return {};
+  if (!expect_serving(h, "a target that serves")) return {};
   h.listen(kSentAll);
   h.acknowledges = false;
   h.inbox().forget();
   std::vector<TransactionContext> contexts;
   for (int i = 0; i < 4; ++i) {
     contexts.push_back(h.next_context());
-    h.send_message(echo_message(contexts.back(), 8));
+    send_message(h, echo_message(contexts.back(), 8));
   }
   await_burst(h);
   h.expect(h.inbox().waiting(EventKind::kMessage) == 1, "one message that is not acknowledged");
@@ -176,10 +179,10 @@ void add_ack_of_less(SharedGroup& group) {
             [](End& h) {
               const auto contexts = wait_for_receives(h);
               if (contexts.empty()) return;
-              AckExt old = h.ack_of(0);
+              AckExt old = ack_of(h, 0);
               old.cumulative = old.cumulative - 2U;
               old.receive_credits = 64;
-              h.send_ack(0, Op::kAck, old, h.channel(0).expected_psn - 2U);
+              send_ack(h, 0, Op::kAck, old, h.channel(0).expected_psn - 2U);
               h.listen(kSentAll);
               h.expect(h.inbox().waiting(EventKind::kMessage) == 1,
                        "no message for the receives of it");
@@ -198,7 +201,7 @@ void add_dropped_ack(SharedGroup& group, const std::string& name, const std::str
               if (!await_again(h, acks_of_cells(h))) return;
               h.acknowledges = true;
               acknowledge(h);
-              h.expect_serving("a target that serves after a loss");
+              expect_serving(h, "a target that serves after a loss");
             });
 }
 
@@ -208,17 +211,17 @@ ByteVector ack_cell(End& h, const AckExt& ack) {
   head.header.flags = 0;
   head.header.psn = h.channel(0).expected_psn - 1U;
   head.ack = &ack;
-  return h.make(head, {});
+  return make_cell(h, head, {});
 }
 
 void add_dropped_acks(SharedGroup& group) {
   add_dropped_ack(group, "ack_of_unsent", "P-ACK-6", "of cells that were never sent", [](End& h) {
-    AckExt ack = h.ack_of(0);
+    AckExt ack = ack_of(h, 0);
     ack.cumulative = ack.cumulative + 500U;
     return ack_cell(h, ack);
   });
   add_dropped_ack(group, "ack_of_no_code", "P-ACK-7", "with the code of a NAK", [](End& h) {
-    ByteVector cell = ack_cell(h, h.ack_of(0));
+    ByteVector cell = ack_cell(h, ack_of(h, 0));
     patch(h, cell, fabric::kMacHeaderBytes, {0x60});
     return cell;
   });
@@ -247,7 +250,7 @@ std::vector<TransactionContext> fill_small_buffer(Player& h) {
   h.inbox().forget();
   for (int i = 0; i < 8; ++i) {  // that may be open: P-CFG-2
     contexts.push_back(h.next_context());
-    h.send_message(echo_message(contexts.back(), kReplyBytes));
+    send_message(h, echo_message(contexts.back(), kReplyBytes));
   }
   await_burst(h);
   return h.is_good() ? contexts : std::vector<TransactionContext>{};

@@ -6,7 +6,9 @@
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cases/spacing.h"
+#include "conformance/expectations.h"
 #include "conformance/limits.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -101,8 +103,8 @@ void add_tries(SharedGroup& group) {
         h.inbox().forget();
         const fabric::Lcn first = h.channel(0).expected_lcn;
         const auto context = h.next_context();
-        h.send_message(echo_message(context, 8));
-        if (!h.await_reply(context)) return;
+        send_message(h, echo_message(context, 8));
+        if (!await_reply(h, context)) return;
         const base::Time at = h.now();
         const auto disc = h.await_if(is_of(MgmtKind::kDisc, h.transaction()), "DISC", kTriesTime);
         if (!disc || !h.expect(h.now() - at >= kTriesMin, "5 s before it")) return;
@@ -129,7 +131,7 @@ void add_silence(Group& group) {
                }
                h.expect(h.inbox().idles() > idles, "IDLE on a link that is up again");
                h.keeps_alive = true;
-               h.expect_ignored("the connection of before");
+               expect_ignored(h, "the connection of before");
              })
         .profiles = Profiles::kWholeCells;
   };
@@ -144,12 +146,12 @@ void add_silence(Group& group) {
               const auto reply = h.await_init("READY");
               if (!reply || !h.expect(reply->step == InitStep::kReady, "READY")) return;
               h.keeps_alive = true;
-              h.expect_ignored("the connection of before");
+              expect_ignored(h, "the connection of before");
             });
   group.add("silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Host& h) {
     if (!h.attach() || !silence(h)) return;
     h.send(h.init(InitStep::kBye));
-    h.send_request(h.next_context(), messaging::CfgCode::kEcho, {});
+    send_request(h, h.next_context(), messaging::CfgCode::kEcho, {});
     h.send(h.init(InitStep::kHello));
     const auto reply = h.await_init("READY");
     if (reply) h.expect(reply->step == InitStep::kReady, "READY: the instance is known");
@@ -162,7 +164,7 @@ void add_silence(Group& group) {
               if (!h.link()) return;
               h.keeps_alive = true;
               h.inbox().forget();
-              h.expect_unserved("no reply on a connection of the instance before");
+              expect_unserved(h, "no reply on a connection of the instance before");
             });
   group.add_harmful("restart_when_closing", "P-INIT-8",
                     "A new instance ends a connection whose DISC has no reply yet.", [](Host& h) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "conformance/cells.h"
+#include "conformance/messages.h"
+
 namespace splitnic::conformance {
 namespace {
 
@@ -17,7 +20,7 @@ bool take_flits(End& h) {
   h.lanes().behave();
   h.lanes().acknowledges = false;
   const auto context = h.next_context();
-  h.send_message(echo_message(context, 8));
+  send_message(h, echo_message(context, 8));
   return await_echo(h, context);
 }
 
@@ -44,15 +47,16 @@ bool take_unacknowledged(End& h) {
   h.acknowledges = false;
   h.inbox().forget();
   const auto context = h.next_context();
-  h.send_message(echo_message(context, 8));
+  send_message(h, echo_message(context, 8));
   return await_echo(h, context);
 }
 
 void acknowledge(End& h, unsigned channel) {
   const Channel& c = h.channel(channel);
   const bool is_between = c.expected_csn == 0;  // two packets
-  h.send_ack(channel, fabric::Op::kAck, h.ack_of(channel), c.expected_psn - (is_between ? 1U : 0U),
-             static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
+  send_ack(h, channel, fabric::Op::kAck, ack_of(h, channel),
+           c.expected_psn - (is_between ? 1U : 0U),
+           static_cast<std::uint16_t>(is_between ? 0 : c.expected_csn - 1));
 }
 
 bool await_echo(End& h, messaging::TransactionContext context, std::string_view expected) {

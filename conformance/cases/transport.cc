@@ -3,6 +3,9 @@
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -47,8 +50,8 @@ void add_refused(SharedGroup& group, const std::string& name, const std::string&
   group.add_harmful(name, clause, description, [send = std::move(send)](End& h) {
     if (!h.attach()) return;
     const unsigned channel = send(h);
-    const auto nak = h.expect_nak(channel, AckCode::kInvalidRequest, "NAK invalid request");
-    if (nak) h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+    const auto nak = expect_nak(h, channel, AckCode::kInvalidRequest, "NAK invalid request");
+    if (nak) expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
   });
 }
 
@@ -85,11 +88,11 @@ void add_acks(SharedGroup& group) {
               const auto context = h.next_context();
               const ByteVector cell = next_echo(h, context);
               h.send_cell(cell);
-              h.await_reply(context);
+              await_reply(h, context);
               h.inbox().forget();
               h.send_cell(cell);
               h.await(EventKind::kAck, "an ACK of a duplicate");
-              h.expect_ignored("no NAK of a duplicate");
+              expect_ignored(h, "no NAK of a duplicate");
               h.expect(h.inbox().waiting(EventKind::kMessage) == 0, "no second reply");
             });
 }
@@ -110,8 +113,8 @@ void add_gaps(SharedGroup& group) {
                   h.expect(ack->ack.cumulative == lcn - 1U, "the last LCN before the gap");
                   h.expect(ack->ack.bit(0), "the first bit for the second cell behind it");
                   h.send_cell(one);
-                  h.await_reply(first);
-                  h.await_reply(second);
+                  await_reply(h, first);
+                  await_reply(h, second);
                 });
   early.level = Level::kShould;
   group.add("bitmap", "P-ACK-3,P-ACK-4",
@@ -132,7 +135,7 @@ void add_gaps(SharedGroup& group) {
               h.expect(ack->ack.bit(1) && !ack->ack.bit(0) && !ack->ack.bit(2),
                        "bits of the third and fifth cell only");
               for (const std::size_t i : {0U, 1U, 3U}) h.send_cell(cells[i]);
-              for (const auto context : contexts) h.await_reply(context);
+              for (const auto context : contexts) await_reply(h, context);
             });
   group
       .add("far_ahead", "P-RC-4", "A cell beyond the window is dropped.",
@@ -140,8 +143,8 @@ void add_gaps(SharedGroup& group) {
              if (!h.attach()) return;
              CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
              head.header.lcn = head.header.lcn + 20000U;
-             h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
-             h.expect_ignored("a cell beyond the window that is dropped");
+             h.send_cell(make_cell(h, head, echo_message(h.next_context(), 8)));
+             expect_ignored(h, "a cell beyond the window that is dropped");
            })
       .level = Level::kRobustness;
   group.add("far_behind", "P-RC-3", "A cell far behind the next one is not executed.", [](End& h) {
@@ -149,8 +152,8 @@ void add_gaps(SharedGroup& group) {
     const auto context = h.next_context();
     CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
     head.header.lcn = head.header.lcn - 3000U;
-    h.send_cell(h.make(head, echo_message(context, 8)));
-    h.expect_ignored("a cell of the past that is dropped");
+    h.send_cell(make_cell(h, head, echo_message(context, 8)));
+    expect_ignored(h, "a cell of the past that is dropped");
     h.expect(!h.inbox().has_message(context), "no reply to a cell of the past");
   });
 }
@@ -165,7 +168,7 @@ void add_bitmap_limit(SharedGroup& group) {
               const std::uint32_t ahead = 32 * words_max + 40;
               head.header.lcn = head.header.lcn + ahead;
               head.header.psn = head.header.psn + ahead;
-              h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+              h.send_cell(make_cell(h, head, echo_message(h.next_context(), 8)));
               // One that is nearer has its bit in any case.
               const ByteVector missing = next_echo(h, h.next_context());
               h.send_cell(next_echo(h, h.next_context()));
@@ -173,7 +176,7 @@ void add_bitmap_limit(SharedGroup& group) {
               if (!ack) return h.outcome().skip("the target keeps no early cells");
               h.expect(ack->ack.bitmap_words <= words_max, "a bitmap within its limit");
               h.send_cell(missing);
-              h.expect_ignored("a connection that stays");
+              expect_ignored(h, "a connection that stays");
             });
 }
 
@@ -183,8 +186,8 @@ void add_long_messages(SharedGroup& group) {
     const auto context = h.next_context();
     const ByteVector request = echo_message(context, kLongBytes);
     if (!can_send(h, request.size())) return;
-    h.send_message(request);
-    const auto reply = h.await_reply(context);
+    send_message(h, request);
+    const auto reply = await_reply(h, context);
     if (reply) h.expect(reply->data.size() >= kLongBytes, "all of the data in the reply");
   });
   Case& reordered = group.add(
@@ -200,12 +203,13 @@ void add_long_messages(SharedGroup& group) {
           const Pos pos = fabric::position_of(csn, count);
           const base::Bytes part =
               base::Bytes(request).subspan(csn * mcp, std::min(mcp, request.size() - csn * mcp));
-          cells.push_back(h.make(h.cell(0, Op::kSend, pos, static_cast<std::uint16_t>(csn)), part));
-          h.advance(0, pos);
+          cells.push_back(
+              make_cell(h, h.cell(0, Op::kSend, pos, static_cast<std::uint16_t>(csn)), part));
+          advance(h, 0, pos);
         }
         for (std::size_t i = cells.size(); i > 0; --i) h.send_cell(cells[i - 1]);
-        h.await_reply(context);
-        h.expect_ignored("no NAK of cells that arrive in another order");
+        await_reply(h, context);
+        expect_ignored(h, "no NAK of cells that arrive in another order");
       });
   reordered.level = Level::kShould;
 }
@@ -214,8 +218,8 @@ void add_long_messages(SharedGroup& group) {
 // on channel 0. Returns that channel.
 std::uint32_t put_after_first(End& h, Op op, Pos pos, std::uint16_t csn) {
   const std::size_t mcp = h.channel(0).mcp;
-  h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
-  h.put(0, h.cell(0, op, pos, csn), payload_of(mcp));
+  put_cell(h, 0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(mcp));
+  put_cell(h, 0, h.cell(0, op, pos, csn), payload_of(mcp));
   return 0;
 }
 
@@ -224,14 +228,14 @@ void add_refused_sequences(SharedGroup& group) {
               "The next cell with another PSN gets NAK 0x61.", [](End& h) {
                 CellHead head = h.cell(0, Op::kSend, Pos::kOnly);
                 head.header.psn = head.header.psn + 1U;
-                h.send_cell(h.make(head, echo_message(h.next_context(), 8)));
+                h.send_cell(make_cell(h, head, echo_message(h.next_context(), 8)));
                 return 0U;
               });
   add_refused(group, "csn_jumps", "P-RC-12", "A cell whose CSN leaves one out gets NAK 0x61.",
               [](End& h) { return put_after_first(h, Op::kSend, Pos::kMiddle, 2); });
   add_refused(group, "middle_without_first", "P-RC-12",
               "A packet that begins in its middle gets NAK 0x61.", [](End& h) {
-                h.put(0, h.cell(0, Op::kSend, Pos::kMiddle, 1), payload_of(h.channel(0).mcp));
+                put_cell(h, 0, h.cell(0, Op::kSend, Pos::kMiddle, 1), payload_of(h.channel(0).mcp));
                 return 0U;
               });
   add_refused(group, "op_changes", "P-RC-12", "A packet whose operation changes gets NAK 0x61.",
@@ -241,13 +245,14 @@ void add_refused_sequences(SharedGroup& group) {
               [](End& h) { return put_after_first(h, Op::kSend, Pos::kFirst, 0); });
   add_refused(group, "short_first", "P-CELL-5",
               "A first cell of fewer bytes than the MCP gets NAK 0x61.", [](End& h) {
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp - 4U));
+                put_cell(h, 0, h.cell(0, Op::kSend, Pos::kFirst),
+                         payload_of(h.channel(0).mcp - 4U));
                 return 0U;
               });
   add_refused(group, "empty_last", "P-CELL-5", "A last cell without a payload gets NAK 0x61.",
               [](End& h) {
-                h.put(0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp));
-                h.put(0, h.cell(0, Op::kSend, Pos::kLast, 1), {});
+                put_cell(h, 0, h.cell(0, Op::kSend, Pos::kFirst), payload_of(h.channel(0).mcp));
+                put_cell(h, 0, h.cell(0, Op::kSend, Pos::kLast, 1), {});
                 return 0U;
               });
 }
@@ -255,7 +260,7 @@ void add_refused_sequences(SharedGroup& group) {
 void add_refused_operations(SharedGroup& group) {
   add_refused(group, "long_cell", "P-CELL-5", "A cell of more bytes than the MCP gets NAK 0x61.",
               [](End& h) {
-                h.put(0, h.cell(0, Op::kSend, Pos::kOnly), payload_of(h.channel(0).mcp + 4U));
+                put_cell(h, 0, h.cell(0, Op::kSend, Pos::kOnly), payload_of(h.channel(0).mcp + 4U));
                 return 0U;
               });
   group.add_harmful(
@@ -264,15 +269,15 @@ void add_refused_operations(SharedGroup& group) {
         if (!h.attach()) return;
         const auto context = h.next_context();
         const std::size_t over = echo_message(context, 0).size();
-        h.send_message(echo_message(context, h.message_max() + 8 - over));
+        send_message(h, echo_message(context, h.message_max() + 8 - over));
         const auto nak = h.await_if([](const Event& e) { return e.kind == EventKind::kNak; }, {});
         if (!nak) {
-          h.expect_ignored("a message that is dropped");
+          expect_ignored(h, "a message that is dropped");
           h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
           return;
         }
         h.expect(nak->ack.code == AckCode::kInvalidRequest, "NAK invalid request");
-        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+        expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
         h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
       });
   add_refused(group, "write_on_channel_0", "P-CH-8,P-RC-26",
@@ -280,7 +285,7 @@ void add_refused_operations(SharedGroup& group) {
                 has_two_channels(h);
                 CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
-                h.put(0, head, payload_of(64));
+                put_cell(h, 0, head, payload_of(64));
                 return 0U;
               });
   add_refused(group, "read", "P-RC-42",
@@ -288,7 +293,7 @@ void add_refused_operations(SharedGroup& group) {
                 skip_if_reads_are_served(h);
                 CellHead head = h.cell(h.data(), Op::kRdmaReadReq, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
-                h.put(h.data(), head, {});
+                put_cell(h, h.data(), head, {});
                 return h.data();
               });
   add_refused(group, "fetchop", "P-RC-42",
@@ -298,7 +303,7 @@ void add_refused_operations(SharedGroup& group) {
                 CellHead head = h.cell(h.data(), Op::kFetchOpReq, Pos::kOnly);
                 head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 8};
                 head.atomic = &add;
-                h.put(h.data(), head, {});
+                put_cell(h, h.data(), head, {});
                 return h.data();
               });
   group.add_harmful(
@@ -312,14 +317,14 @@ void add_refused_operations(SharedGroup& group) {
             std::ranges::any_of(h.pools(), [tag](const auto& p) { return p.handle.value == tag; }))
           ++tag;
         head.dereg = tag;
-        h.put(0, head, echo_message(h.next_context(), 8));
+        put_cell(h, 0, head, echo_message(h.next_context(), 8));
         const auto nak = h.await_if(
             [](const Event& e) { return e.kind == EventKind::kNak && e.channel == 0; }, "a NAK");
         if (!nak) return;
         h.expect(
             nak->ack.code == AckCode::kInvalidRequest || nak->ack.code == AckCode::kRemoteAccess,
             "NAK invalid request or remote access");
-        h.expect_ended_by(*nak, "a queue pair that takes no cell after its NAK");
+        expect_ended_by(h, *nak, "a queue pair that takes no cell after its NAK");
       });
 }
 

@@ -6,18 +6,22 @@
 
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/cases/time_out.h"
+#include "conformance/cells.h"
+#include "conformance/expectations.h"
+#include "conformance/messages.h"
+#include "conformance/pools.h"
 #include "messaging/connect.pb.h"
 #include "messaging/wire/buffer_rdma_indicate.h"
 
 namespace splitnic::conformance {
 
 std::vector<messaging::PoolRecord> two_pools(const End& end, std::uint64_t context) {
-  messaging::PoolRecord second = end.own_pool();
+  messaging::PoolRecord second = own_pool(end);
   second.pool = messaging::PoolRef(1);
   second.handle = fabric::MemoryHandle(second.handle.value + 1);
   second.address = fabric::VirtualAddress(second.address.value + (std::uint64_t{1} << 32));
   second.pool_context = context;
-  return {end.own_pool(), second};
+  return {own_pool(end), second};
 }
 
 bool has_form_b(const Event& write, const messaging::PoolRecord& pool) {
@@ -30,14 +34,14 @@ bool has_form_b(const Event& write, const messaging::PoolRecord& pool) {
 void expect_indicated_late(End& h, const Event& write) {
   using namespace std::chrono_literals;
   constexpr base::Duration kNoIndicate = 60ms;
-  const messaging::PoolRecord pool = h.own_pool();
+  const messaging::PoolRecord pool = own_pool(h);
   const auto element = (write.target.address.value - pool.address.value) / pool.element_bytes;
   const auto indicates_it = [&pool, element](const Event& e) {
     if (e.kind != EventKind::kMessage) return false;
     const auto all = messaging::BufferRdmaIndicate::parse(e.bytes);
     return all && all->size() > 0 && (*all)[0].pool == pool.pool && (*all)[0].first == element;
   };
-  h.expect_serving("a target that serves while a write is not acknowledged");
+  expect_serving(h, "a target that serves while a write is not acknowledged");
   h.listen(kNoIndicate);
   h.expect(std::ranges::none_of(h.inbox().events(), indicates_it),
            "no BufferRDMAIndicate before the ACK of the write");
@@ -84,7 +88,7 @@ std::optional<Capabilities> agree(Host& h, const std::string& variant,
 }
 
 bool attach_with(Host& h, const std::string& variant) {
-  return h.link() && agree(h, variant) && h.advertise();
+  return h.link() && agree(h, variant) && advertise(h);
 }
 
 // Both connections of separate channels, which are on UC.
@@ -109,7 +113,7 @@ ByteVector send_frame(Host& a, const Host& b, unsigned number) {
 void add_one_channel(Group& group) {
   group.add("one_channel", "P-CH-19", "A host with one channel is served on it.", [](Host& h) {
     h.terms.channels = Terms::Channels::kOne;
-    if (attach_with(h, "one channel")) h.expect_serving("a connection that serves");
+    if (attach_with(h, "one channel")) expect_serving(h, "a connection that serves");
   });
   group.add("one_channel_write", "P-CH-19", "With one channel, channel 0 takes writes too.",
             [](Host& h) {
@@ -117,7 +121,7 @@ void add_one_channel(Group& group) {
               if (!attach_with(h, "one channel") || !h.start_nic()) return;
               h.inbox().forget();
               write_element(h, small_pool(h), 0, frame("\x02\x43\x4F\x4E\x46\x0D", h.mac(), 60));
-              h.expect_ignored("a write that is taken, and messages behind it");
+              expect_ignored(h, "a write that is taken, and messages behind it");
             });
   group.add_of_two("one_channel_frame", "P-CH-19",
                    "With one channel, the target writes frames on channel 0.",
@@ -131,7 +135,7 @@ void add_one_channel(Group& group) {
 
 void add_separate(Group& group) {
   group.add("separate", "P-CH-20", "A host with separate connections is served.", [](Host& h) {
-    if (connect_separate(h)) h.expect_serving("a connection that serves");
+    if (connect_separate(h)) expect_serving(h, "a connection that serves");
   });
   group.add_of_two(
       "separate_frame", "P-DATA-12",
@@ -139,7 +143,7 @@ void add_separate(Group& group) {
         if (!a.attach() || !a.start_nic()) return;
         if (!connect_separate(b) || !b.start_nic()) return;
         const ByteVector sent = send_frame(a, b, 0);
-        const auto event = b.await_message(Function::kSendData, "SendData");
+        const auto event = await_message(b, Function::kSendData, "SendData");
         if (!event) return;
         constexpr std::size_t kBefore = 16 + kVnetBytes;
         b.expect(
@@ -149,12 +153,12 @@ void add_separate(Group& group) {
       });
   group.add("separate_end", "P-CH-20", "The end of one of separate connections ends the other.",
             [](Host& h) {
-              if (!connect_separate(h) || !h.expect_serving("a connection that serves")) return;
+              if (!connect_separate(h) || !expect_serving(h, "a connection that serves")) return;
               h.send(h.mgmt(MgmtKind::kDisc, h.transaction()));
               h.await(EventKind::kMgmt, "DISC_REP");
               h.inbox().forget();
               const auto context = h.next_context();
-              h.send_message(echo_message(context, 8));
+              send_message(h, echo_message(context, 8));
               h.listen(kNoReply);
               h.expect(!h.inbox().has_message(context), "no reply on channel 0");
             });
@@ -173,8 +177,9 @@ std::vector<ByteVector> frame_cells(Host& a, const ByteVector& sent) {
     const auto pos = fabric::position_of(csn, count);
     const auto head = a.cell(1, fabric::Op::kSend, pos, static_cast<std::uint16_t>(csn));
     const std::size_t at = csn * mcp;
-    cells.push_back(a.make(head, base::Bytes(all).subspan(at, std::min(mcp, all.size() - at))));
-    a.advance(1, pos);
+    cells.push_back(
+        make_cell(a, head, base::Bytes(all).subspan(at, std::min(mcp, all.size() - at))));
+    advance(a, 1, pos);
   }
   return cells;
 }
@@ -198,7 +203,7 @@ void add_uc(Group& group) {
                      const ByteVector next = long_frame(a, b, 2);
                      for (const ByteVector& cell : frame_cells(a, next)) a.send_cell(cell);
                      expect_frame(b, next);
-                     a.expect_ignored("a connection that stays");
+                     expect_ignored(a, "a connection that stays");
                    });
   group.add_of_two("uc_duplicate", "P-UC-3,P-UC-1",
                    "A cell of UC that comes twice is taken once, without an ACK.",
@@ -212,8 +217,8 @@ void add_uc(Group& group) {
                        }
                      }
                      if (!expect_frame(b, first) || !expect_frame(b, second)) return;
-                     a.expect_ignored("a connection that stays");
-                     b.expect_serving("a connection that stays");
+                     expect_ignored(a, "a connection that stays");
+                     expect_serving(b, "a connection that stays");
                      b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "each frame once");
                      a.expect(a.inbox().waiting(EventKind::kAck) == 0, "no ACK on UC");
                    });
@@ -222,17 +227,17 @@ void add_uc(Group& group) {
               if (!connect_separate(h)) return;
               const auto context = h.next_context();
               const std::size_t over = echo_message(context, 0).size();
-              h.send_message(echo_message(context, h.message_max() + 8 - over));
-              h.expect_ignored("a queue pair that continues");
+              send_message(h, echo_message(context, h.message_max() + 8 - over));
+              expect_ignored(h, "a queue pair that continues");
               h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
             });
   group.add("separate_role", "P-CH-9", "In mode send a message that names pools is dropped.",
             [](Host& h) {
               if (!connect_separate(h)) return;
-              const auto pool = h.own_pool();
+              const auto pool = own_pool(h);
               std::array<std::byte, messaging::BufferRecvPool::bytes(1)> offer{};
               messaging::BufferRecvPool::emit(messaging::kUnsolicited, std::span(&pool, 1), offer);
-              expect_dropped(h, [&](unsigned) { h.send_message(offer); });
+              expect_dropped(h, [&](unsigned) { send_message(h, offer); });
             });
 }
 
@@ -244,7 +249,7 @@ void add_idata(Group& group) {
                      if (!attach_both(a, b)) return;
                      const auto write = expect_frame(b, send_frame(a, b, 0));
                      if (!write || !b.expect(!write->idata, "no idata")) return;
-                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
                    });
   group.add_of_two("idata_none_completes", "P-DATA-6",
                    "BufferRDMAIndicate comes when its write is acknowledged, and not before.",
@@ -252,7 +257,7 @@ void add_idata(Group& group) {
                      b.terms.idata_form_in = messaging::connect::IDATA_FORM_NONE;
                      if (!attach_both(a, b)) return;
                      if (!expect_frame(b, send_frame(a, b, 0))) return;
-                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
                      b.acknowledges_data = false;
                      const auto write = expect_frame(b, send_frame(a, b, 1));
                      if (write) expect_indicated_late(b, *write);
@@ -265,7 +270,7 @@ void add_idata(Group& group) {
                      const auto theirs = agree(b, "idata of form B");
                      // Not reference 0, for which the first element has one value in both forms.
                      const messaging::PoolRecord pool = two_pools(b, 0)[1];
-                     if (!theirs || !b.advertise({&pool, 1}) || !b.start_nic()) return;
+                     if (!theirs || !advertise(b, {&pool, 1}) || !b.start_nic()) return;
                      const auto write = expect_frame(b, send_frame(a, b, 0));
                      if (!write) return;
                      if (theirs->idata_form_out() == messaging::connect::IDATA_FORM_OFFSET_LENGTH) {
@@ -273,7 +278,7 @@ void add_idata(Group& group) {
                        return;
                      }
                      b.expect(!write->idata, "no idata");
-                     b.await_message(Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
                    });
 }
 
@@ -300,7 +305,7 @@ ByteVector flow_to_8080(const Host& a, const Host& b) {
 bool attach_selecting(Host& a, Host& b, const std::vector<messaging::PoolRecord>& pools) {
   b.terms.selects_flows = true;
   return a.attach() && a.start_nic() && b.link() && agree(b, "pool contexts that select flows") &&
-         b.advertise(pools) && b.start_nic();
+         advertise(b, pools) && b.start_nic();
 }
 
 void add_contexts(Group& group) {
@@ -325,7 +330,7 @@ void add_contexts(Group& group) {
                      const auto pools = two_pools(b, kTo8080);
                      if (!attach_selecting(a, b, {pools[1]})) return;
                      send_frame(a, b, 0);
-                     b.expect_serving("a connection that stays");
+                     expect_serving(b, "a connection that stays");
                      b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "no write");
                    });
 }
@@ -336,9 +341,9 @@ void add_flush(Group& group) {
       "After a flush of one of its pools the host gets frames in the other.", [](Host& a, Host& b) {
         const auto pools = two_pools(b, 0);
         if (!a.attach() || !a.start_nic() || !b.link() || !b.connect()) return;
-        if (!b.advertise(pools) || !b.start_nic()) return;
-        b.send_message(message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
-        b.await_message(Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
+        if (!advertise(b, pools) || !b.start_nic()) return;
+        send_message(b, message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
+        await_message(b, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
         b.inbox().forget();
         for (unsigned i = 0; i < 4; ++i) {
           const auto write = expect_frame(b, send_frame(a, b, i));
