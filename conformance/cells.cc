@@ -42,7 +42,7 @@ fabric::AckExt ack_of(End& end, unsigned channel) {
   const Channel& c = end.channel(channel);
   fabric::AckExt ack;
   ack.msn = c.completed;
-  ack.receive_credits = end.receive_credits;
+  ack.receive_credits = end.habits.receive_credits;
   ack.selective = true;
   ack.cumulative = c.expected_lcn - 1U;
   return ack;

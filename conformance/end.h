@@ -1,17 +1,15 @@
 // One end of a link as the suite plays it, host or I/O unit: it has the numbers that a correct end
-// would have, builds any INIT, cell and message from them, right or wrong, and takes what arrives
-// apart into events. It has no state machine: what is sent and when, the case decides. Only what
-// every end must do at once happens unasked: IDLE, and ACKs, replies to probes, to CfgUtil
-// requests, to flushes, and to DISC, which a case may switch off. What arrives is checked for the
-// rules of every flit and cell. After the first expectation that is not met nothing is sent or
-// awaited any more, so a case needs no branch for that. Thread: one owner. end_link.cc: INIT,
-// lanes; end_connection.cc: MGMT; end_send.cc: cells; end_wait.cc: waiting; end_receive.cc: what
-// arrives; end_rules.cc: what holds for all of it. What needs only the functions here is apart:
-// cells.h, messages.h, pools.h, expectations.h.
+// would have, builds INIT, connection messages and cells from them, right or wrong, and takes what
+// arrives apart into events, which wait in its inbox. It has no state machine: what is sent and
+// when, the case decides. Only what every end must do at once happens unasked: its habits, which a
+// case may switch off. What arrives is checked for the rules of every flit and cell. After the
+// first expectation that is not met nothing is sent or awaited any more, so a case needs no branch
+// for that. Thread: one owner. end_link.cc: INIT, lanes; end_connection.cc: MGMT; end_send.cc:
+// cells; end_wait.cc: waiting; end_receive.cc: what arrives; end_rules.cc: what holds for all of
+// it. What needs only the functions here is apart: cells.h, messages.h, pools.h, expectations.h.
 #pragma once
 
 #include <array>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,11 +17,14 @@
 #include <vector>
 
 #include "base/random.h"
+#include "conformance/agreed.h"
+#include "conformance/channel.h"
 #include "conformance/event.h"
+#include "conformance/habits.h"
 #include "conformance/inbox.h"
 #include "conformance/line.h"
 #include "conformance/outcome.h"
-#include "messaging/wire/buffer_recv_pool.h"
+#include "conformance/terms.h"
 
 namespace splitnic::conformance {
 
@@ -46,57 +47,11 @@ struct EndConfig {
   std::optional<fabric::PartitionKey> partition = fabric::kDefaultPartition;
 };
 
-// The agreement that an end asks for; by default the one that every target has. A case changes it
-// before it connects. docs/protocol/channels.md#arrangements
-struct Terms {
-  enum class Channels : std::uint8_t {
-    kTwo,
-    kOne,       // channel 0 carries the data too
-    kSeparate,  // mode send: a connection for each
-  };
-  Channels channels = Channels::kTwo;
-  unsigned connecting = 0;  // kSeparate: the channel of the next CONNECT
-  // Of INIT: the lanes, and in the full profile the blocks of each data lane that are granted.
-  std::uint16_t lanes = 0x800F;
-  std::uint32_t granted_blocks = 4096;
-  std::uint32_t receive_buffer_bytes = 4 << 20;
-  std::uint16_t mcp_max = fabric::kMcpMax;  // of CONNECT
-  std::uint16_t pair_flags = 0;             // of CONNECT: fabric::kPairPacketCrc
-  std::uint32_t idata_form_in = 0;          // connect::IdataForm, of writes into our pools
-  bool selects_flows = false;               // by the contexts of our pools
-};
-
-// The part of a cell of the target that stays when it comes once more. Its flags may change.
-struct SentCell {
-  fabric::Psn psn{};
-  std::uint16_t csn = 0;
-  fabric::Pos pos{};
-  fabric::Op op{};
-  std::uint32_t crc = 0;  // of its extensions and its payload
-  bool operator==(const SentCell&) const = default;
-};
-SentCell as_sent(const fabric::CellView& view);
-
-// One direction pair of a connection: the numbers that come next.
-struct Channel {
-  fabric::Service service = fabric::Service::kRc;
-  fabric::Qpn own{}, peer{};
-  fabric::Psn psn{};  // of the next packet that we send
-  fabric::Lcn lcn{};
-  std::uint16_t mcp = 0;
-  std::uint16_t reads_served = 0;  // RDMA reads and FetchOps that the target accepts in flight
-  // Of the target's next cell.
-  fabric::Psn expected_psn{};
-  fabric::Lcn expected_lcn{};
-  std::uint16_t expected_csn = 0;
-  bool asked_for_ack = false;    // the last cell had flag A
-  bool has_packet_crcs = false;  // as the target has stated
-  fabric::Op op{};               // of the packet that has begun
-  std::uint32_t completed = 0;   // packets, 24 bits
-  ByteVector partial;
-  fabric::PacketCrc packet_crc;  // of `partial`
-  Event packet{};                // that has begun
-  std::deque<SentCell> taken;    // the newest ones; the last is that before expected_lcn
+// The target, as its INIT states it.
+struct TargetIdentity {
+  std::uint64_t instance = 0;  // 0: not known yet
+  fabric::Eui64 eui64{};
+  fabric::Lid lid{};
 };
 
 class End {
@@ -107,7 +62,6 @@ class End {
   End(const End&) = delete;
   End& operator=(const End&) = delete;
 
-  // Expectations.
   bool is_good() const { return outcome_.is_good(); }
   // Ends the case, with what was received last, unless the condition holds.
   bool expect(bool is_met, std::string_view expected);
@@ -122,7 +76,7 @@ class End {
   std::optional<Event> await(EventKind kind, std::string_view expected);
   std::optional<Event> await_if(const std::function<bool(const Event&)>& suits,
                                 std::string_view expected, base::Duration at_least = {});
-  // What was received.
+  // What was received and waits.
   Inbox& inbox() { return inbox_; }
   // Takes what arrives for so long.
   void listen(base::Duration span);
@@ -139,17 +93,13 @@ class End {
   Lanes& lanes() { return line_.lanes(); }
   // Full profile: sends what the lanes have to send now. After a failure it sends nothing.
   void send_lanes();
-  std::uint64_t target_instance() const { return target_instance_; }
-  fabric::Eui64 target_eui64() const { return target_eui64_; }
   fabric::Lid lid() const { return lid_; }
-  fabric::Lid target_lid() const { return target_lid_; }
+  const TargetIdentity& target() const { return target_; }
 
   // Connection.
   fabric::Mgmt mgmt(fabric::MgmtKind kind, std::uint64_t transaction) const;
   // Puts two new queue pairs and these capabilities into a message.
   void describe(fabric::Mgmt& into, std::string_view capabilities);
-  // As an end of mode rdma states them.
-  std::string capabilities() const;
   void send(const fabric::Mgmt& mgmt, fabric::PartitionKey key = fabric::kDefaultPartition);
   void send_mgmt(base::Bytes payload, fabric::PartitionKey key = fabric::kDefaultPartition);
   // Puts other capabilities into a message that describe() has filled in.
@@ -168,13 +118,7 @@ class End {
   Channel& channel(unsigned number) { return channels_.at(number); }
   // The number of the channel that carries data: 1, or 0 where there is one channel.
   unsigned data() const { return terms.channels == Terms::Channels::kOne ? 0 : 1; }
-  const std::vector<messaging::PoolRecord>& pools() const { return pools_; }
-  // The longest message on channel 0 that both sides take.
-  std::size_t message_max() const { return message_max_; }
-  // Whether writes to the target have idata: of form A. Otherwise a message indicates them.
-  bool writes_idata() const { return writes_idata_; }
-  // The same of writes of the target.
-  bool reads_idata() const { return reads_idata_; }
+  const Agreed& agreed() const { return agreed_; }
 
   // Cells. cell() has the numbers that come next, and changes nothing.
   fabric::CellHead cell(unsigned channel, fabric::Op op, fabric::Pos pos, std::uint16_t csn = 0);
@@ -184,14 +128,7 @@ class End {
   messaging::TransactionContext next_context() { return messaging::TransactionContext(++context_); }
 
   Terms terms;
-  bool acknowledges = true;
-  bool acknowledges_data = true;       // on the channel of data, where that is not channel 0
-  std::uint16_t receive_credits = 64;  // of ACKs
-  bool replies_to_probes = true;
-  bool replies_to_requests = true;
-  bool replies_to_flushes = true;
-  bool replies_to_disc = true;
-  bool keeps_alive = true;
+  Habits habits;
 
  protected:
   // The events that each role treats in its way; by default they wait.
@@ -221,9 +158,8 @@ class End {
   bool pump(base::Time until);
 
   std::uint64_t instance_;
-  std::uint64_t target_instance_ = 0;
-  fabric::Eui64 target_eui64_{};
-  fabric::Lid lid_{}, target_lid_{};
+  TargetIdentity target_;
+  fabric::Lid lid_{};
   std::uint16_t mcp_ = 0;
   std::uint64_t transaction_ = 0;
   bool is_linked_ = false;
@@ -249,7 +185,7 @@ class End {
   void take_request(unsigned channel, const fabric::CellView& view);
   void take_retransmission(unsigned channel, const fabric::CellView& view);
   bool may_acknowledge(unsigned channel) const {
-    return acknowledges && (channel == 0 || acknowledges_data);
+    return habits.acknowledges && (channel == 0 || habits.acknowledges_data);
   }
   void finish_packet(unsigned channel, const fabric::CellView& view);
   bool take_message(const Event& event);
@@ -262,11 +198,8 @@ class End {
   Inbox inbox_;
   std::vector<End*> companions_;
 
-  std::string capabilities_;
-  std::size_t message_max_ = 0;
-  bool writes_idata_ = false;
-  bool reads_idata_ = false;
-  std::vector<messaging::PoolRecord> pools_;
+  std::string capabilities_;  // that this end has stated
+  Agreed agreed_;
   std::uint64_t context_;
 };
 

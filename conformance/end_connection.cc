@@ -13,8 +13,6 @@ namespace {
 using fabric::Mgmt;
 using fabric::MgmtKind;
 
-constexpr std::uint32_t kMessageMax = 4096;
-constexpr std::uint32_t kDataMessageMax = 65536;
 constexpr std::uint16_t kReceives = 64;
 constexpr fabric::Qpn kManagementQpn{1};  // P-MGMT-1
 
@@ -26,27 +24,9 @@ Mgmt End::mgmt(MgmtKind kind, std::uint64_t transaction) const {
   m.transaction = transaction;
   m.eui64 = config_.eui64;
   m.instance = instance_;
-  m.peer_eui64 = target_eui64_;
-  m.peer_instance = target_instance_;
+  m.peer_eui64 = target_.eui64;
+  m.peer_instance = target_.instance;
   return m;
-}
-
-std::string End::capabilities() const {
-  messaging::connect::Capabilities mine;
-  const bool is_separate = terms.channels == Terms::Channels::kSeparate;
-  mine.set_mode(is_separate ? messaging::connect::MODE_SEND : messaging::connect::MODE_RDMA);
-  mine.set_version_lowest(1);
-  mine.set_version_highest(1);
-  mine.add_msg_max(kMessageMax);
-  mine.add_msg_max(kDataMessageMax);
-  mine.set_idata_form_in(static_cast<messaging::connect::IdataForm>(terms.idata_form_in));
-  mine.set_idata_form_out(messaging::connect::IDATA_FORM_POOL_ELEMENT);
-  mine.set_node_name("conform");
-  mine.set_queues(1);
-  mine.set_channels(static_cast<messaging::connect::Channels>(terms.channels));
-  if (is_separate) mine.set_channel(terms.connecting);
-  if (terms.selects_flows) mine.set_context_in(messaging::connect::POOL_CONTEXT_FLOW);
-  return mine.SerializeAsString();
 }
 
 void End::describe(Mgmt& m, std::string_view capabilities) {
@@ -68,10 +48,10 @@ void End::describe(Mgmt& m, std::string_view capabilities) {
     pair.mcp = std::min(mcp_, terms.mcp_max);
     pair.flags = terms.pair_flags;
     pair.receive_credits = kReceives;
-    pair.msg_max = i == 0 ? kMessageMax : 0;
+    pair.msg_max = i == 0 ? kOwnMessageMax : 0;
   }
   put_capabilities(m, capabilities);
-  pools_.clear();
+  agreed_.pools.clear();
 }
 
 bool End::offers(unsigned channel) const {
@@ -95,7 +75,7 @@ void End::send_mgmt(base::Bytes payload, fabric::PartitionKey key) {
   fabric::CellHead head;
   head.header.op = fabric::Op::kMgmt;
   head.header.service = fabric::Service::kMgmt;
-  head.header.dlid = target_lid_;
+  head.header.dlid = target_.lid;
   head.header.slid = lid_;
   head.header.dqpn = head.header.sqpn = kManagementQpn;
   head.header.partition = key;
@@ -110,7 +90,7 @@ void End::send(const Mgmt& mgmt, fabric::PartitionKey key) {
 
 void End::take_mgmt(const Event& event) {
   if (event.mgmt.kind == MgmtKind::kDisc) {
-    if (replies_to_disc) send(mgmt(MgmtKind::kDiscRep, event.mgmt.transaction));
+    if (habits.replies_to_disc) send(mgmt(MgmtKind::kDiscRep, event.mgmt.transaction));
     if (event.mgmt.transaction == transaction_) is_connected_ = false;
   }
   inbox_.add(event);
@@ -148,10 +128,10 @@ bool End::adopt(const Mgmt& theirs) {
                                              static_cast<int>(theirs.private_data.size())) &&
                        !mine.msg_max().empty() && !others.msg_max().empty();
   if (!expect(is_read, "capabilities that parse, with MSG_MAX" + in)) return false;
-  message_max_ = std::min(mine.msg_max(0), others.msg_max(0));
-  writes_idata_ = others.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
-  reads_idata_ = mine.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT &&
-                 others.idata_form_out() != connect::IDATA_FORM_NONE;
+  agreed_.message_max = std::min(mine.msg_max(0), others.msg_max(0));
+  agreed_.writes_idata = others.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT;
+  agreed_.reads_idata = mine.idata_form_in() == connect::IDATA_FORM_POOL_ELEMENT &&
+                        others.idata_form_out() != connect::IDATA_FORM_NONE;
   return expect(is_connected_, "the channels of the request" + in);
 }
 

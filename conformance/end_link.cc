@@ -48,7 +48,7 @@ Init End::init(InitStep step) {
   init.receive_buffer_bytes = terms.receive_buffer_bytes;
   init.eui64 = config_.eui64;
   init.instance = instance_;
-  init.peer_instance = target_instance_;
+  init.peer_instance = target_.instance;
   init.nonce = random_.next();
   init.lid = lid_;
   return init;
@@ -66,7 +66,7 @@ void End::send(const Init& init) {
   fabric::emit_init(payload.data(), init);
   send_flit({.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane}, payload);
   const bool is_bye = init.step == InitStep::kBye && init.instance == instance_ &&
-                      init.peer_instance == target_instance_;
+                      init.peer_instance == target_.instance;
   if (is_bye) set_linked(false);
 }
 

@@ -20,13 +20,6 @@ constexpr std::size_t kTakenMax = 4096;  // more than a window holds
 
 }  // namespace
 
-SentCell as_sent(const CellView& view) {
-  fabric::PacketCrc crc;
-  crc.add(view);
-  const fabric::MacHeader& h = view.header;
-  return {.psn = h.psn, .csn = h.csn, .pos = h.pos, .op = h.op, .crc = crc.value()};
-}
-
 void End::take_datagram(base::Bytes datagram) {
   fabric::FlitWalker walker(datagram);
   std::size_t flits = 0, bytes = 0;
@@ -91,7 +84,7 @@ void End::take_init_flit(const fabric::FlitView& flit, std::size_t datagram_byte
     return;
   if (event.init.step == fabric::InitStep::kProbeReply) event.kind = EventKind::kProbe;
   if (event.init.step != fabric::InitStep::kProbe) return take_init(event);
-  if (!replies_to_probes || target_instance_ == 0) return;
+  if (!habits.replies_to_probes || target_.instance == 0) return;
   fabric::Init reply = init(fabric::InitStep::kProbeReply);
   reply.echo = event.init.nonce;
   send(reply);
@@ -218,7 +211,7 @@ void End::finish_packet(unsigned channel, const CellView& view) {
   const auto header = messaging::MessageHeader::parse(event.bytes);
   if (!rule(header.has_value() && header->function().has_value() && header->version == 1,
             "messages with a valid header") ||
-      !rule(event.bytes.size() % 4 == 0 && event.bytes.size() <= message_max_,
+      !rule(event.bytes.size() % 4 == 0 && event.bytes.size() <= agreed_.message_max,
             "messages of MSG_MAX at most, a multiple of 4")) {
     return;
   }
@@ -232,13 +225,13 @@ bool End::take_message(const Event& event) {
     case Function::kBufferRecvPool: {
       const auto pools = messaging::BufferRecvPool::parse(event.bytes);
       if (!rule(pools.has_value(), "BufferRecvPool that parses")) return false;
-      for (std::size_t i = 0; i < pools->size(); ++i) pools_.push_back((*pools)[i]);
+      for (std::size_t i = 0; i < pools->size(); ++i) agreed_.pools.push_back((*pools)[i]);
       return true;
     }
     case Function::kCfgUtilRequest:
       return take_cfg_request(event);
     case Function::kBufferPoolFlushRequest: {
-      if (!replies_to_flushes) return true;
+      if (!habits.replies_to_flushes) return true;
       std::array<std::byte, messaging::BufferPoolFlushReply::kBytes> reply{};
       messaging::BufferPoolFlushReply{event.message.context}.emit(reply);
       send_message(*this, reply);

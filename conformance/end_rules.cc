@@ -55,7 +55,7 @@ bool End::check_cell(base::Bytes bytes, const CellView& view) {
   const auto end =
       static_cast<std::size_t>(view.payload.data() - bytes.data()) + view.payload.size();
   const std::size_t pad = h.flags & fabric::kFlagPadMask;
-  return rule(!is_linked_ || (h.dlid == lid_ && h.slid == target_lid_),
+  return rule(!is_linked_ || (h.dlid == lid_ && h.slid == target_.lid),
               "cells with the link addresses of both ends") &&
          rule(!config_.partition || fabric::match(h.partition, *config_.partition),
               "cells of the partition of both ends") &&
@@ -68,7 +68,7 @@ bool End::check_cell(base::Bytes bytes, const CellView& view) {
 bool End::check_mgmt(const MacHeader& header, const fabric::Mgmt& mgmt) {
   return rule(header.psn == fabric::Psn() && header.lcn == fabric::Lcn(),
               "PSN and LCN of 0 in MGMT") &&
-         rule(!is_linked_ || (mgmt.eui64 == target_eui64_ && mgmt.instance == target_instance_ &&
+         rule(!is_linked_ || (mgmt.eui64 == target_.eui64 && mgmt.instance == target_.instance &&
                               mgmt.peer_eui64 == config_.eui64 && mgmt.peer_instance == instance_),
               "MGMT with the identities of both ends");
 }

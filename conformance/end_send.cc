@@ -10,7 +10,7 @@ fabric::CellHead End::cell(unsigned channel, fabric::Op op, fabric::Pos pos, std
   h.op = op;
   h.pos = pos;
   h.service = c.service;
-  h.dlid = target_lid_;
+  h.dlid = target_.lid;
   h.slid = lid_;
   h.dqpn = c.peer;
   h.sqpn = c.own;

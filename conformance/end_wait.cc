@@ -19,7 +19,7 @@ bool End::expect(bool is_met, std::string_view expected) {
 }
 
 base::Time End::idle_at() const {
-  if (!is_linked_ || !keeps_alive || !is_good()) return base::kNever;
+  if (!is_linked_ || !habits.keeps_alive || !is_good()) return base::kNever;
   return line_.lanes().is_open() ? line_.lanes().deadline() : line_.last_sent() + kIdleEvery;
 }
 
@@ -49,7 +49,7 @@ bool End::pump(base::Time until) {
   }
   inbox_.keep_while(*std::move(datagram), [this](base::Bytes bytes) {
     take_datagram(bytes);
-    if (keeps_alive) send_lanes();
+    if (habits.keeps_alive) send_lanes();
   });
   return now() < until || !inbox_.events().empty();
 }

@@ -25,8 +25,8 @@ std::string echo_of(messaging::TransactionContext context) {
 // On channel 0 an ECHO, on channel 1 a write that is permitted: one cell.
 void send_fence(End& end, unsigned channel, messaging::TransactionContext context) {
   if (channel == 0) return send_request(end, context, CfgCode::kEcho, echo_of(context));
-  if (end.pools().empty()) return;
-  const messaging::PoolRecord& pool = end.pools().front();
+  if (end.agreed().pools.empty()) return;
+  const messaging::PoolRecord& pool = end.agreed().pools.front();
   const ByteVector bytes(std::min(pool.element_bytes, 64U));
   write(end, {pool.address, pool.handle, static_cast<std::uint32_t>(bytes.size())}, bytes, {});
 }

@@ -34,7 +34,7 @@ std::optional<Event> Host::ask(Mgmt& request) {
 }
 
 bool Host::connect() {
-  Mgmt request = this->request(capabilities());
+  Mgmt request = this->request(capabilities_of(terms));
   const auto event = ask(request);
   if (!event) return false;
   const Mgmt& reply = event->mgmt;
@@ -72,7 +72,7 @@ bool Host::start_nic() {
 }
 
 bool Host::take_cfg_request(const Event& event) {
-  if (!replies_to_requests) return true;
+  if (!habits.replies_to_requests) return true;
   const auto request = messaging::CfgUtilRequest::parse(event.bytes);
   if (!rule(request.has_value(), "CfgUtilRequest that parses")) return false;
   ByteVector reply(messaging::CfgUtilReply::bytes(0));
@@ -84,14 +84,12 @@ bool Host::take_cfg_request(const Event& event) {
 
 // Whatever became of the case: the target has nothing of it any more.
 void Host::leave() {
-  if (target_instance_ == 0 || (line().is_keyed() && !line().session().has_keys())) return;
+  if (target_.instance == 0 || (line().is_keyed() && !line().session().has_keys())) return;
   Outcome other;
   Host last(line(), config(), random(), other);
   last.instance_ = instance_;
-  last.target_instance_ = target_instance_;
-  last.target_eui64_ = target_eui64_;
+  last.target_ = target_;
   last.lid_ = lid_;
-  last.target_lid_ = target_lid_;
   if (is_connected_) last.send(last.mgmt(MgmtKind::kDisc, transaction_));
   last.send(last.init(fabric::InitStep::kBye));
 }

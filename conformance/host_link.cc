@@ -13,8 +13,8 @@ using fabric::InitStep;
 
 void Host::begin_instance(std::uint64_t instance) {
   instance_ = instance;
-  target_instance_ = 0;
-  lid_ = target_lid_ = {};
+  target_.instance = 0;
+  lid_ = target_.lid = {};
   is_connected_ = is_linked_ = false;
 }
 
@@ -30,7 +30,7 @@ bool Host::link() {
   send(hello);
   auto reply = await_init("a reply to HELLO");
   if (reply && reply->step == InitStep::kChallenge) {
-    target_instance_ = reply->instance;
+    target_.instance = reply->instance;
     Init proof = init(InitStep::kAnswer);
     proof.echo = reply->nonce;
     nonce = proof.nonce;
@@ -46,14 +46,14 @@ bool Host::link() {
               "READY that echoes the nonce")) {
     return false;
   }
-  target_instance_ = reply->instance;
-  target_eui64_ = reply->eui64;
-  target_lid_ = reply->lid;
+  target_.instance = reply->instance;
+  target_.eui64 = reply->eui64;
+  target_.lid = reply->lid;
   lid_ = reply->offered_lid;
   mcp_ = std::min(mcp_, reply->mcp_max);
   is_linked_ = true;
   inbox().forget_cells();
-  return expect(lid_ != fabric::Lid() && target_lid_ != fabric::Lid() && lid_ != target_lid_,
+  return expect(lid_ != fabric::Lid() && target_.lid != fabric::Lid() && lid_ != target_.lid,
                 "two link addresses in READY");
 }
 

@@ -47,7 +47,7 @@ bool Node::takes_whole(const fabric::FlitHeader& flit, base::Bytes cell) {
   if (on_smp_ && header.op == fabric::Op::kMgmt && header.dqpn == fabric::kSubnetQpn) {
     return take_smp(flit, cell);
   }
-  const bool is_of_switch = header.op == fabric::Op::kMgmt && header.slid == target_lid();
+  const bool is_of_switch = header.op == fabric::Op::kMgmt && header.slid == target().lid;
   if (is_linked() && is_of_switch) return false;
   if (cells_.size() < kCellsKept) cells_.emplace_back(cell.begin(), cell.end());
   return true;
@@ -61,7 +61,7 @@ bool Node::take_smp(const fabric::FlitHeader& flit, base::Bytes cell) {
   const fabric::MacHeader& h = view.header;
   const bool is_right =
       rule(error == fabric::CellError::kNone, "SMPs in cells that are valid") &&
-      rule(h.slid == target_lid() && h.dlid == lid(), "SMPs with the LIDs of both switches") &&
+      rule(h.slid == target().lid && h.dlid == lid(), "SMPs with the LIDs of both switches") &&
       rule(h.sqpn == fabric::kSubnetQpn && h.service == fabric::Service::kMgmt, "SMPs from QP 2") &&
       rule(h.psn == fabric::Psn() && h.lcn == fabric::Lcn() && h.csn == 0,
            "SMPs with PSN, LCN and CSN 0") &&
@@ -75,7 +75,7 @@ fabric::CellHead Node::smp_head() const {
   head.header.op = fabric::Op::kMgmt;
   head.header.pos = fabric::Pos::kOnly;
   head.header.service = fabric::Service::kMgmt;
-  head.header.dlid = target_lid();
+  head.header.dlid = target().lid;
   head.header.slid = lid();
   head.header.dqpn = head.header.sqpn = fabric::kSubnetQpn;
   return head;

@@ -70,7 +70,7 @@ class Unit final : public End {
   // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP yet, and follows its
   // arrangement of the channels.
   std::optional<Event> await_request(std::string_view expected = "CONNECT_REQ");
-  // CONNECT_REP of fresh queue pairs. `capabilities` empty: those of End.
+  // CONNECT_REP of fresh queue pairs. `capabilities` empty: those of its terms.
   fabric::Mgmt reply_of(const fabric::Mgmt& request, std::string_view capabilities = {});
   // Takes the host's numbers, sends the reply, and repeats it for a repeated CONNECT_REQ.
   bool accept(const fabric::Mgmt& request, const fabric::Mgmt& reply);

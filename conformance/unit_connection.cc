@@ -64,7 +64,7 @@ void Unit::follow(const Mgmt& request) {
 
 Mgmt Unit::reply_of(const Mgmt& request, std::string_view capabilities) {
   Mgmt reply = mgmt(MgmtKind::kConnectRep, request.transaction);
-  const std::string mine = this->capabilities();
+  const std::string mine = capabilities_of(terms);
   describe(reply, capabilities.empty() ? std::string_view(mine) : capabilities);
   for (std::size_t i = 0; i < reply.pair_count; ++i) {
     for (const fabric::MgmtPair& theirs : request.used_pairs()) {

@@ -24,10 +24,10 @@ Unit::Unit(Line& line, UnitLink& link, const EndConfig& config, base::Random& ra
   if (link.is_up) mcp_ = std::min(mcp_, link.host_mcp_max);
   is_linked_ = link.is_up;
   instance_ = link.instance;
-  target_instance_ = link.host_instance;
-  target_eui64_ = link.host_eui64;
+  target_.instance = link.host_instance;
+  target_.eui64 = link.host_eui64;
   lid_ = kUnitLid;
-  target_lid_ = kHostLid;
+  target_.lid = kHostLid;
 }
 
 void Unit::begin_instance() {
@@ -72,8 +72,8 @@ void Unit::take_init(const Event& event) {
       set_linked(true);
       link_.host_mcp_max = theirs.mcp_max;
       mcp_ = std::min(mcp_, theirs.mcp_max);
-      link_.host_eui64 = target_eui64_ = theirs.eui64;
-      link_.host_instance = target_instance_ = theirs.instance;
+      link_.host_eui64 = target_.eui64 = theirs.eui64;
+      link_.host_instance = target_.instance = theirs.instance;
       start_lanes(theirs, theirs.nonce, false);
       return send(reply_to(InitStep::kReady, theirs));
     case InitStep::kBye:

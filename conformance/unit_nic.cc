@@ -117,7 +117,7 @@ bool Unit::take_cfg_request(const Event& event) {
                        std::string(base::as_text(request->data))});
   const SeenRequest last = requests_.back();
   const bool is_done = on_request && on_request(last);
-  if (!is_done && replies_to_requests) reply(last);
+  if (!is_done && habits.replies_to_requests) reply(last);
   return false;
 }
 

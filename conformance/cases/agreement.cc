@@ -129,7 +129,7 @@ void add_partition(Group& group) {
   group.add("other_partition", "P-PART-4", "A CONNECT_REQ of another partition is dropped.",
             [](Host& h) {
               if (!h.link()) return;
-              h.send(h.request(h.capabilities()), fabric::PartitionKey(0x8ABC));
+              h.send(h.request(capabilities_of(h.terms)), fabric::PartitionKey(0x8ABC));
               const std::uint64_t fence = h.random().next();
               h.send(h.mgmt(MgmtKind::kDisc, fence));
               await_mgmt(h, MgmtKind::kDiscRep, fence);

@@ -44,9 +44,10 @@ void add_frame(Group& group) {
             "A reply that would be longer than MSG_MAX has status 6 and no data.", [](Host& h) {
               if (!h.attach()) return;
               const auto context = h.next_context();
-              std::size_t bytes = h.message_max();
+              std::size_t bytes = h.agreed().message_max;
               ByteVector longest = echo_message(context, bytes);
-              while (longest.size() > h.message_max()) longest = echo_message(context, --bytes);
+              while (longest.size() > h.agreed().message_max)
+                longest = echo_message(context, --bytes);
               send_message(h, longest);
               const auto reply = await_reply(h, context);
               if (!reply) return;

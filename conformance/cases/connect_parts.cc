@@ -31,9 +31,9 @@ std::optional<Mgmt> ask(Host& h, Mgmt& request, MgmtKind kind) {
 }
 
 Mgmt changed_request(Host& h, const ChangeRequest& change) {
-  Mgmt request = h.request(h.capabilities());
+  Mgmt request = h.request(capabilities_of(h.terms));
   Capabilities mine;
-  mine.ParseFromString(h.capabilities());
+  mine.ParseFromString(capabilities_of(h.terms));
   change(h, request, mine);
   h.put_capabilities(request, mine.SerializeAsString());
   return request;

@@ -24,7 +24,7 @@ void add_dropped_request(Group& group, const std::string& name, const std::strin
   group.add(name, clause, "A CONNECT_REQ with " + what + " is dropped.",
             [change = std::move(change)](Host& h) {
               if (!h.link()) return;
-              const Mgmt request = h.request(h.capabilities());
+              const Mgmt request = h.request(capabilities_of(h.terms));
               ByteVector payload(request.bytes());
               fabric::emit_mgmt(payload, request);
               change(payload);
@@ -47,10 +47,10 @@ void add_replies(Group& group) {
       "reply", "P-CM-4,P-PART-5,P-CM-16", "A CONNECT_REQ gets a CONNECT_REP with both channels.",
       [](Host& h) {
         if (!h.link()) return;
-        Mgmt request = h.request(h.capabilities());
+        Mgmt request = h.request(capabilities_of(h.terms));
         const auto reply = ask(h, request, MgmtKind::kConnectRep);
         if (!reply || !h.adopt(*reply)) return;
-        h.expect(reply->eui64 == h.target_eui64() && reply->instance == h.target_instance(),
+        h.expect(reply->eui64 == h.target().eui64 && reply->instance == h.target().instance,
                  "the identity of INIT in CONNECT_REP");
         h.expect(reply->peer_eui64 == request.eui64 && reply->peer_instance == request.instance,
                  "our identity as the receiver's");
@@ -77,13 +77,13 @@ void add_replies(Group& group) {
   group.add("serves_before_rtu", "P-CM-5,P-RC-2",
             "The passive side serves from its CONNECT_REP on.", [](Host& h) {
               if (!h.link()) return;
-              Mgmt request = h.request(h.capabilities());
+              Mgmt request = h.request(capabilities_of(h.terms));
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (reply && h.adopt(*reply)) expect_serving(h, "a connection that serves");
             });
   group.add("repeated", "P-CM-3", "A repeated CONNECT_REQ gets the same CONNECT_REP.", [](Host& h) {
     if (!h.link()) return;
-    Mgmt request = h.request(h.capabilities());
+    Mgmt request = h.request(capabilities_of(h.terms));
     const auto first = ask(h, request, MgmtKind::kConnectRep);
     const auto second = ask(h, request, MgmtKind::kConnectRep);
     if (!first || !second) return;
@@ -307,13 +307,13 @@ void add_agreements(Group& group) {
   group.add("unknown_capability", "P-CH-2",
             "A field of the capabilities that is not known is skipped.", [](Host& h) {
               if (!h.link()) return;
-              Mgmt request = h.request(h.capabilities() + "\xF8\x7F\x05");
+              Mgmt request = h.request(capabilities_of(h.terms) + "\xF8\x7F\x05");
               const auto reply = ask(h, request, MgmtKind::kConnectRep);
               if (reply && h.adopt(*reply)) expect_serving(h, "a connection that serves");
             });
   group.add("smaller_mcp", "P-CM-6", "The smaller MCP of both sides holds for both.", [](Host& h) {
     if (!h.link()) return;
-    Mgmt request = h.request(h.capabilities());
+    Mgmt request = h.request(capabilities_of(h.terms));
     request.pairs[0].mcp = request.pairs[1].mcp = 256;
     const auto reply = ask(h, request, MgmtKind::kConnectRep);
     if (!reply || !h.adopt(*reply)) return;

@@ -63,7 +63,8 @@ void add_bad_idata(SharedGroup& group, const std::string& name, const std::strin
             [make = std::move(make)](End& h) {
               const auto begun = begin_writes(h, 60);
               if (!begun) return;
-              if (!h.writes_idata()) return h.outcome().skip("the target takes no idata of form A");
+              if (!h.agreed().writes_idata)
+                return h.outcome().skip("the target takes no idata of form A");
               const PoolRecord& pool = begun->pool;
               const ByteVector& bytes = begun->frame;
               // Each names elements that no other one does, so that only the indication is wrong.
@@ -111,7 +112,7 @@ void add_writes(SharedGroup& group) {
     const auto& [pool, bytes] = *begun;
     auto head = h.cell(h.data(), fabric::Op::kRdmaWrite, fabric::Pos::kOnly);
     head.va_mh = element_of(pool, 0, bytes.size());
-    if (h.writes_idata()) head.idata = idata_of(pool.pool, 0, bytes.size());
+    if (h.agreed().writes_idata) head.idata = idata_of(pool.pool, 0, bytes.size());
     ByteVector cell = make_cell(h, head, bytes);
     patch(h, cell, cell.size() - fabric::kCrcBytes - 3, {0xFF, 0xFF, 0xFF});
     h.send_cell(cell);
@@ -121,7 +122,7 @@ void add_writes(SharedGroup& group) {
   });
   group.add("long_write", "P-RC-1", "A write of several cells is acknowledged.", [](End& h) {
     if (!h.attach() || !h.start_nic()) return;
-    const auto large = std::ranges::max_element(h.pools(), {}, &PoolRecord::element_bytes);
+    const auto large = std::ranges::max_element(h.agreed().pools, {}, &PoolRecord::element_bytes);
     if (large->element_bytes < kVnetBytes + kEthernetBytes)
       return h.outcome().skip("small elements only");
     const ByteVector bytes =

@@ -57,14 +57,14 @@ void expect_two_writes(End& h, const Write& write, std::uint32_t count) {
 // The Update overtakes the ACK of a write: it is taken, and the write is not acknowledged yet.
 bool overtake(End& h, const Write& write) {
   if (!offer_one_element(h)) return false;
-  h.acknowledges_data = false;
+  h.habits.acknowledges_data = false;
   if (!write()) return false;
   return_element(h);
   return expect_serving(h, "a target that has the Update");
 }
 
 void complete(End& h) {
-  h.acknowledges_data = true;
+  h.habits.acknowledges_data = true;
   acknowledge(h, h.data());
   expect_serving(h, "a connection that serves");
 }

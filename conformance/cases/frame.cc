@@ -100,7 +100,7 @@ void add_elements_of_frames(Group& group) {
       "16 flush requests that wait for one write get their replies when it has completed.",
       [](Host& a, Host& b) {
         if (!attach_both(a, b)) return;
-        b.acknowledges = false;
+        b.habits.acknowledges = false;
         send_frames(a, b, 1);
         if (!b.await(EventKind::kWrite, "an RDMA write")) return;
         std::vector<messaging::TransactionContext> contexts;
@@ -111,7 +111,7 @@ void add_elements_of_frames(Group& group) {
         b.listen(kWaiting);
         const bool is_early = b.inbox().has_message(contexts.front());
         b.expect(!is_early, "no reply before the write is acknowledged");
-        b.acknowledges = true;
+        b.habits.acknowledges = true;
         send_ack(b, b.data(), fabric::Op::kAck, ack_of(b, b.data()),
                  b.channel(b.data()).expected_psn - 1U);
         for (const auto context : contexts) {

@@ -83,7 +83,7 @@ void add_cfg_requests(UnitGroup& group) {
 
 void add_repetitions(UnitGroup& group) {
   group.add("open_requests", "P-CFG-2", "At most 8 requests are open.", [](Unit& u) {
-    u.replies_to_requests = false;
+    u.habits.replies_to_requests = false;
     if (!u.connect()) return;
     u.listen(kOpenFor);
     std::set<std::uint64_t> contexts;
@@ -93,7 +93,7 @@ void add_repetitions(UnitGroup& group) {
   group.add("request_is_repeated", "P-CFG-2",
             "A request without a reply is repeated with the same bytes after 500 ms, 3 tries.",
             [](Unit& u) {
-              u.replies_to_requests = false;
+              u.habits.replies_to_requests = false;
               if (!u.connect()) return;
               std::vector<SeenRequest> tries;
               for (std::size_t i = 0; i < kTriesMax && u.is_good(); ++i) {
@@ -106,14 +106,14 @@ void add_repetitions(UnitGroup& group) {
                 u.expect(tries[i].message == tries[0].message, "the same bytes");
                 u.expect(tries[i].at - tries[i - 1].at >= kCfgRepeatMin, "500 ms between tries");
               }
-              u.replies_to_requests = true;
+              u.habits.replies_to_requests = true;
               if (u.is_good()) u.reply(tries[0]);
               expect_ignored(u, "a connection that serves");
             });
   // The host may end the connection then, or make a new request.
   group.add_harmful("request_is_given_up", "P-CFG-2",
                     "A request without a reply is not repeated after its third try.", [](Unit& u) {
-                      u.replies_to_requests = false;
+                      u.habits.replies_to_requests = false;
                       if (!u.connect()) return;
                       const auto first = u.await_cfg(CfgCode::kInitNic, 0, "INIT_NIC");
                       if (!first) return;
@@ -122,7 +122,7 @@ void add_repetitions(UnitGroup& group) {
                           u.requests(),
                           [&](const SeenRequest& r) { return r.message == first->message; });
                       u.expect(static_cast<std::size_t>(tries) == kTriesMax, "3 tries");
-                      u.replies_to_requests = true;
+                      u.habits.replies_to_requests = true;
                     });
 }
 

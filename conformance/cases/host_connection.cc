@@ -79,7 +79,7 @@ void add_connect_requests(UnitGroup& group) {
     const fabric::MacHeader& h = request->header;
     u.expect(h.pos == fabric::Pos::kOnly && h.psn == fabric::Psn() && h.lcn == fabric::Lcn(),
              "pos only, PSN and LCN 0");
-    u.expect(h.slid == u.target_lid() && h.dlid == u.lid(), "the link addresses that READY had");
+    u.expect(h.slid == u.target().lid && h.dlid == u.lid(), "the link addresses that READY had");
   });
   group.add("request_capabilities", "P-CH-4", "The capabilities in CONNECT_REQ are legal.",
             [](Unit& u) {
@@ -187,7 +187,7 @@ void add_replies(UnitGroup& group) {
               const auto request = next_request(u);
               if (!request) return;
               Capabilities ours;
-              ours.ParseFromString(u.capabilities());
+              ours.ParseFromString(capabilities_of(u.terms));
               ours.clear_node_name();
               const std::string text = ours.SerializeAsString() + "\xF8\x7F\x05";
               if (!u.accept(request->mgmt, u.reply_of(request->mgmt, text)) || !advertise(u)) {
@@ -206,7 +206,7 @@ void add_bad_reply(UnitGroup& group, const std::string& name, const std::string&
                       const auto request = next_request(u);
                       if (!request) return;
                       Capabilities ours;
-                      ours.ParseFromString(u.capabilities());
+                      ours.ParseFromString(capabilities_of(u.terms));
                       Mgmt reply = u.reply_of(request->mgmt);
                       change(u, reply, ours);
                       const std::string text = ours.SerializeAsString();

@@ -47,7 +47,7 @@ void add_sent(UnitGroup& group) {
               const auto request = u.await_request();
               if (!request) return;
               messaging::connect::Capabilities ours;
-              ours.ParseFromString(u.capabilities());
+              ours.ParseFromString(capabilities_of(u.terms));
               ours.set_idata_form_in(messaging::connect::IDATA_FORM_NONE);
               const auto reply = u.reply_of(request->mgmt, ours.SerializeAsString());
               if (!u.accept(request->mgmt, reply) || !advertise(u)) return;

@@ -204,7 +204,7 @@ void add_records(UnitGroup& group) {
       .add("host_eui64", "P-KEY-19", "The EUI-64 of the host follows from its key.",
            [](Unit& u) {
              if (!u.connect()) return;
-             u.expect(u.target_eui64().value == session::eui64_of(u.line().responder().peer()),
+             u.expect(u.target().eui64.value == session::eui64_of(u.line().responder().peer()),
                       "the EUI-64 of the key");
            })
       .links = Links::kKeyed;

@@ -135,7 +135,7 @@ void add_identity(UnitGroup& group) {
   group.add("instance_stays", "P-INIT-4", "The instance stays as long as the host lives.",
             [](Unit& u) {
               if (!u.await_link()) return;
-              const std::uint64_t before = u.target_instance();
+              const std::uint64_t before = u.target().instance;
               const auto hello = next_hello(u);
               if (hello) u.expect(hello->instance == before, "the instance of the link before");
             });
@@ -284,9 +284,9 @@ void add_link_ends(UnitGroup& group) {
       [](Unit& u) {
         if (!u.attach()) return;
         const std::size_t seen = u.inits().size();
-        u.keeps_alive = false;
+        u.habits.keeps_alive = false;
         if (!u.await_seen(InitStep::kHello, seen, "HELLO after a silence")) return;
-        u.keeps_alive = true;
+        u.habits.keeps_alive = true;
         expect_ignored(u, "the connection of before");
       });
   group.add("another_instance", "P-INIT-11",

@@ -35,7 +35,7 @@ bool restart(Unit& u) {
 }
 
 void expect_new_connection(Unit& u) {
-  u.keeps_alive = u.replies_to_hello = true;
+  u.habits.keeps_alive = u.replies_to_hello = true;
   if (u.connect()) expect_serving(u, "a connection that serves");
 }
 
@@ -44,7 +44,7 @@ void add_silence(UnitGroup& group) {
       .add("host_silence_then_idle", "P-LINK-6", "A valid flit ends the silence of a link.",
            [](Unit& u) {
              if (!silent_host(u)) return;
-             u.keeps_alive = true;
+             u.habits.keeps_alive = true;
              idle(u);
              expect_ignored(u, "the connection of before");
            })
@@ -55,7 +55,7 @@ void add_silence(UnitGroup& group) {
               if (!silent_host(u)) return;
               u.replies_to_hello = true;
               u.await_seen(fabric::InitStep::kHello, u.inits().size(), "HELLO");
-              u.keeps_alive = true;
+              u.habits.keeps_alive = true;
               expect_ignored(u, "the connection of before");
             });
   group.add("host_silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Unit& u) {

@@ -69,7 +69,7 @@ void add_indication(UnitGroup& group) {
               if (!agree(u, {.idata_form_in = messaging::connect::IDATA_FORM_NONE})) return;
               if (!advertise(u) || !start(u)) return;
               if (!has_two_channels(u)) return;
-              u.acknowledges_data = false;
+              u.habits.acknowledges_data = false;
               const auto write = announced(u);
               if (!write || !u.expect(!write->idata, "no idata")) return;
               expect_indicated_late(u, *write);
@@ -119,7 +119,7 @@ void add_arrangements(UnitGroup& group) {
                       const auto request = u.await_request();
                       if (!request) return;
                       Capabilities ours;
-                      ours.ParseFromString(u.capabilities());
+                      ours.ParseFromString(capabilities_of(u.terms));
                       const bool is_one = u.terms.channels == Terms::Channels::kOne;
                       ours.set_channels(is_one ? messaging::connect::CHANNELS_TWO
                                                : messaging::connect::CHANNELS_ONE);

@@ -56,12 +56,12 @@ void add_garbage(Group& group) {
                     "Hundreds of random datagrams, flits, cells and messages stop nothing.",
                     [](Host& h) {
                       if (!h.attach()) return;
-                      h.acknowledges = false;
+                      h.habits.acknowledges = false;
                       for (int i = 0; i < kDatagrams && h.is_good(); ++i) {
                         h.line().send(random_datagram(h));
                         if (i % 16 == 15) h.listen(std::chrono::milliseconds(1));
                       }
-                      h.acknowledges = true;
+                      h.habits.acknowledges = true;
                       h.begin_instance(h.config().instance ^ 0x200);
                       if (h.attach()) expect_serving(h, "a new instance that is served");
                     });
@@ -84,8 +84,8 @@ void add_addresses(Group& group) {
   group.add_of_two("addresses_differ", "P-INIT-14", "Each link has its own address of the host.",
                    [](Host& a, Host& b) {
                      if (!a.link() || !b.link()) return;
-                     a.expect(a.target_lid() == fabric::Lid(1), "LID 1 of the listener");
-                     b.expect(b.target_lid() == a.target_lid(), "one LID of the listener");
+                     a.expect(a.target().lid == fabric::Lid(1), "LID 1 of the listener");
+                     b.expect(b.target().lid == a.target().lid, "one LID of the listener");
                      b.expect(a.lid() != b.lid(), "another LID for each host");
                    });
 }

@@ -27,7 +27,7 @@ bool connect_only(Unit& u) {
 }
 
 void set_speaking(End& h, bool speaks) {
-  h.keeps_alive = h.acknowledges = h.replies_to_probes = speaks;
+  h.habits.keeps_alive = h.habits.acknowledges = h.habits.replies_to_probes = speaks;
 }
 
 void begin_silence(Host& h) { set_speaking(h, false); }

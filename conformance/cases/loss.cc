@@ -34,7 +34,7 @@ void add_loss(SharedGroup& group) {
                 acknowledge(h);
               }
               h.expect(is_in_time, "a retransmission within 500 ms");
-              h.acknowledges = true;
+              h.habits.acknowledges = true;
               expect_serving(h, "a target that serves after a loss");
             });
   Case& follows = group.add("time_out_follows", "P-RC-8",
@@ -44,7 +44,7 @@ void add_loss(SharedGroup& group) {
                               if (!time_out) return;
                               h.expect(*time_out >= kTimeOutMin,
                                        "a time-out of 60 ms behind ACKs that come after 100 ms");
-                              h.acknowledges = true;
+                              h.habits.acknowledges = true;
                               expect_serving(h, "a target that serves after a loss");
                             });
   follows.level = Level::kShould;  // which ACKs a target measures is its own choice
@@ -52,7 +52,7 @@ void add_loss(SharedGroup& group) {
       "bitmap_obeyed", "P-RC-11",
       "Only the cells that the bitmap does not name are sent once more.", [](End& h) {
         if (!h.attach()) return;
-        h.acknowledges = false;
+        h.habits.acknowledges = false;
         const fabric::Lcn first = h.channel(0).expected_lcn;
         AckExt some = ack_of(h, 0);  // as before the packet
         const auto context = h.next_context();
@@ -74,7 +74,7 @@ void add_loss(SharedGroup& group) {
           h.expect(lcn == first, "no retransmission of a cell that the bitmap names");
         }
         send_ack(h, 0, Op::kAck, all, h.channel(0).expected_psn - 1U);
-        h.acknowledges = true;
+        h.habits.acknowledges = true;
         expect_serving(h, "a target that serves after a loss");
       });
   bitmap.level = Level::kShould;
@@ -104,7 +104,7 @@ void expect_obeyed(End& h, AckCode code, int wait_part) {
   if (!time_out) return;
   const base::Duration wait = wait_part == 0 ? base::Duration{} : *time_out / wait_part;
   expect_soon(h, *time_out, [&] { return refuse_reply(h, code, wait); });
-  h.acknowledges = true;
+  h.habits.acknowledges = true;
   expect_serving(h, "a target that serves after a NAK");
 }
 
@@ -166,7 +166,7 @@ void add_loss_ends(SharedGroup& group) {
   group.add_harmful("nak_ends", "P-RC-14", "A NAK 0x61 of a packet in flight ends the connection.",
                     [](End& h) {
                       if (!h.attach()) return;
-                      h.acknowledges = false;
+                      h.habits.acknowledges = false;
                       const fabric::Psn psn = h.channel(0).expected_psn;
                       AckExt nak = ack_of(h, 0);
                       nak.code = AckCode::kInvalidRequest;
@@ -174,7 +174,7 @@ void add_loss_ends(SharedGroup& group) {
                       send_message(h, echo_message(context, 8));
                       if (!await_reply(h, context)) return;
                       send_ack(h, 0, Op::kNak, nak, psn);
-                      h.acknowledges = true;
+                      h.habits.acknowledges = true;
                       expect_ended(h, "an end of the connection");
                     });
   group.add_harmful("terminate", "P-TERM-3", "A TERMINATE ends the queue pair.", [](End& h) {

@@ -113,7 +113,7 @@ void add_requests_of_target(Group& group) {
   group.add("request_is_repeated", "P-CFG-2",
             "A request of the target without a reply is repeated.", [](Host& h) {
               if (!h.attach()) return;
-              h.replies_to_requests = false;
+              h.habits.replies_to_requests = false;
               if (!h.start_nic()) return;
               const auto is_request = [](const Event& e) {
                 return e.kind == EventKind::kMessage && e.function() == Function::kCfgUtilRequest;

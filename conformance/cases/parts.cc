@@ -20,7 +20,7 @@ std::string echo_text(std::size_t data_bytes) {
 
 // Returns what the target indicates about its write.
 std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write) {
-  if (host.reads_idata()) {
+  if (host.agreed().reads_idata) {
     if (!host.expect(write.idata.has_value(), "idata")) return std::nullopt;
     const auto at = messaging::PoolElementIdata::decode(*write.idata);
     return messaging::ConsumedRecord{messaging::PoolRef(at.pool), at.element, 1, at.bytes};
@@ -96,8 +96,8 @@ void expect_dropped(End& host, const std::function<void(unsigned number)>& send)
 
 bool can_send(End& host, std::size_t message_bytes) {
   if (!host.is_good()) return false;
-  if (message_bytes <= host.message_max()) return true;
-  host.outcome().skip("the MSG_MAX of the target is " + std::to_string(host.message_max()));
+  if (message_bytes <= host.agreed().message_max) return true;
+  host.outcome().skip("the MSG_MAX of the target is " + std::to_string(host.agreed().message_max));
   return false;
 }
 
@@ -109,7 +109,7 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
     return std::nullopt;
   }
   const auto idata = messaging::PoolElementIdata::encode(pool.pool, element, size);
-  const bool has_idata = host.writes_idata() && idata;
+  const bool has_idata = host.agreed().writes_idata && idata;
   write(host, element_of(pool, element, size), bytes, has_idata ? idata : std::nullopt);
   const fabric::Lcn last = host.channel(host.data()).lcn - 1U;
   const auto ack =
@@ -132,7 +132,7 @@ std::optional<Event> announced(Unit& u) {
 }
 
 std::optional<Event> provoke_disc(End& h) {
-  h.replies_to_disc = false;
+  h.habits.replies_to_disc = false;
   h.inbox().forget();
   const std::uint32_t last = own_pool(h).elements - 1;
   send_message(h, message(messaging::Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
@@ -150,12 +150,12 @@ bool silence(End& h) {
   constexpr base::Duration kSilent = 1200ms;  // P-LINK-14: 900 ms
   constexpr base::Duration kIdles = 450ms;    // P-LINK-13: one every 200 ms
   // Not even ACKs: a frame of a host would break the silence.
-  h.keeps_alive = h.replies_to_probes = h.acknowledges = false;
+  h.habits.keeps_alive = h.habits.replies_to_probes = h.habits.acknowledges = false;
   h.listen(kSilent);
   const std::size_t idles = h.inbox().idles();
   h.inbox().forget();
   h.listen(kIdles);
-  h.acknowledges = true;
+  h.habits.acknowledges = true;
   return h.expect(h.inbox().idles() == idles && h.inbox().waiting(EventKind::kAck) == 0,
                   "nothing but INIT on a link that is silent");
 }
@@ -236,7 +236,7 @@ bool has_two_channels(End& host) {
 }
 
 const messaging::PoolRecord& small_pool(const End& h) {
-  return *std::ranges::min_element(h.pools(), {}, &messaging::PoolRecord::elements);
+  return *std::ranges::min_element(h.agreed().pools, {}, &messaging::PoolRecord::elements);
 }
 
 std::optional<messaging::CfgUtilReply> expect_status(End& host, messaging::CfgCode code,

@@ -48,7 +48,7 @@ void add_terms(NodesGroup& group) {
              for (std::size_t port = 1; port <= nodes.count(); ++port) {
                Node& n = nodes.at(port);
                if (!n.link()) return;
-               n.expect(n.target_lid() == kSwitchLid, "the LID of the switch");
+               n.expect(n.target().lid == kSwitchLid, "the LID of the switch");
                n.expect(n.lid() == lid_at(port), "the LID of what is at the port");
              }
            })
@@ -78,7 +78,7 @@ void add_terms(NodesGroup& group) {
              Node& n = nodes.at(kCablePort);
              if (!n.link()) return;
              n.expect(n.lid() == kNeighbourLid, "the LID of the neighbour");
-             n.expect(n.target_lid() == kSwitchLid, "the LID of the switch");
+             n.expect(n.target().lid == kSwitchLid, "the LID of the switch");
            })
       .ends = kCablePort;
 }

@@ -82,7 +82,7 @@ void add_others(NodesGroup& group) {
               if (!nodes.link()) return;
               Node& n = nodes.at(1);
               const auto reply =
-                  n.ask(MgmtKind::kConnectReq, n.capabilities(), "a reply to CONNECT_REQ");
+                  n.ask(MgmtKind::kConnectReq, capabilities_of(n.terms), "a reply to CONNECT_REQ");
               if (!reply) return;
               n.expect(reply->kind == MgmtKind::kConnectRej &&
                            reply->reject == fabric::MgmtReject::kRefused,

@@ -90,13 +90,13 @@ void add_bad_pool(SharedGroup& group, const std::string& name, const std::string
 void add_advertised(SharedGroup& group) {
   group.add("advertised", "P-POOL-2", "The target advertises pools that it may have.", [](End& h) {
     if (!h.attach()) return;
-    h.expect(!h.pools().empty(), "one pool at least");
+    h.expect(!h.agreed().pools.empty(), "one pool at least");
     std::vector<std::uint32_t> references;
-    for (const PoolRecord& pool : h.pools()) {
+    for (const PoolRecord& pool : h.agreed().pools) {
       references.push_back(pool.pool.value);
       h.expect(pool.elements > 0 && pool.element_bytes > 0, "elements and a size");
       h.expect(pool.is_legal(), "a range that does not wrap");
-      h.expect(!h.writes_idata() ||
+      h.expect(!h.agreed().writes_idata ||
                    messaging::PoolElementIdata::suits(pool.pool, pool.elements, pool.element_bytes),
                "pools whose elements idata of form A can name");
     }
@@ -176,8 +176,9 @@ void add_bad_pools(SharedGroup& group) {
                 for (std::uint32_t i = 0; i < count; ++i) append(behind, another_pool(first + i));
                 send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
               };
-              const auto per_message = static_cast<std::uint32_t>(
-                  (h.message_max() - messaging::kHeaderBytes) / messaging::PoolRecord::kBytes);
+              const auto per_message =
+                  static_cast<std::uint32_t>((h.agreed().message_max - messaging::kHeaderBytes) /
+                                             messaging::PoolRecord::kBytes);
               std::uint32_t first = 10;
               for (; first + per_message <= 10 + kPoolsMax; first += per_message) {
                 send_pools(first, per_message);
@@ -209,17 +210,18 @@ void add_get_limit(SharedGroup& group) {
       [](End& h) {
         if (!h.attach() || !expect_serving(h, "a target that serves")) return;
         h.inbox().forget();
-        const std::size_t before = h.pools().size();
+        const std::size_t before = h.agreed().pools.size();
         for (int i = 0; i < 8; ++i) {
           send_message(h, message(Function::kBufferRecvPoolGet, h.next_context(), {1514, 100}));
         }
         await_message(h, Function::kBufferRecvPool, {});
         h.listen(kGranted);
-        if (h.pools().size() == before) return h.outcome().skip("the target has granted no pool");
+        if (h.agreed().pools.size() == before)
+          return h.outcome().skip("the target has granted no pool");
         std::uint64_t elements = 0, bytes = 0;
-        for (std::size_t i = before; i < h.pools().size(); ++i) {
-          elements += h.pools()[i].elements;
-          bytes += h.pools()[i].total_bytes();
+        for (std::size_t i = before; i < h.agreed().pools.size(); ++i) {
+          elements += h.agreed().pools[i].elements;
+          bytes += h.agreed().pools[i].total_bytes();
         }
         h.expect(elements <= 512 && bytes <= 4U << 20, "512 elements and 4 MiB at most");
         expect_ignored(h, "a connection that stays");
@@ -314,7 +316,7 @@ void add_flushes(SharedGroup& group) {
   group.add_harmful("flush_of_target", "P-MEM-9,P-POOL-14,P-MEM-5",
                     "After a flush of the target's pool a write into it is refused.", [](End& h) {
                       if (!h.attach()) return;
-                      const PoolRecord pool = h.pools().at(0);
+                      const PoolRecord pool = h.agreed().pools.at(0);
                       if (!flush(h, {pool.pool.value}, true)) return;
                       write(h, {pool.address, pool.handle, 64}, ByteVector(64), {});
                       expect_nak(h, h.data(), fabric::AckCode::kRemoteAccess, "NAK remote access");
@@ -330,9 +332,10 @@ void add_flushes(SharedGroup& group) {
   group.add("flush_of_one_leaves_others", "P-POOL-17",
             "A flush of one pool of the target leaves the others.", [](End& h) {
               if (!h.attach()) return;
-              if (h.pools().size() < 2) return h.outcome().skip("the target has one pool only");
-              if (!flush(h, {h.pools()[0].pool.value}, true)) return;
-              const PoolRecord other = h.pools()[1];
+              if (h.agreed().pools.size() < 2)
+                return h.outcome().skip("the target has one pool only");
+              if (!flush(h, {h.agreed().pools[0].pool.value}, true)) return;
+              const PoolRecord other = h.agreed().pools[1];
               h.inbox().forget();
               write_element(h, other, 0, ByteVector(64));
               expect_ignored(h, "a write that is taken");

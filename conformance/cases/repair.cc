@@ -36,7 +36,7 @@ void await_burst(End& h) {
 }
 
 void take_all(End& h, const std::vector<TransactionContext>& contexts) {
-  h.acknowledges = true;
+  h.habits.acknowledges = true;
   acknowledge(h);
   for (const auto context : contexts) await_reply(h, context);
 }
@@ -44,7 +44,7 @@ void take_all(End& h, const std::vector<TransactionContext>& contexts) {
 // Six replies of which the second is lost: the ACK has all others. Returns how long it took until
 // a cell came once more; nothing if one did so before the ACK, or another cell did.
 std::optional<base::Duration> lose_one(End& h) {
-  h.acknowledges = false;
+  h.habits.acknowledges = false;
   h.inbox().forget();
   const fabric::Lcn first = h.channel(0).expected_lcn;
   AckExt ack = ack_of(h, 0);
@@ -83,7 +83,7 @@ void add_lost(SharedGroup& group) {
                   if (!h.attach()) return;
                   const auto time_out = lengthen_time_out(h, acks_of_cells(h));
                   if (time_out) expect_soon(h, *time_out, [&h] { return lose_one(h); });
-                  h.acknowledges = true;
+                  h.habits.acknowledges = true;
                   expect_serving(h, "a target that serves after a loss");
                 });
   lost.level = Level::kShould;
@@ -97,7 +97,7 @@ void add_refused_packet(SharedGroup& group) {
             [](End& h) {
               h.terms.mcp_max = kSmallMcp;
               if (!h.attach()) return;
-              h.acknowledges = false;
+              h.habits.acknowledges = false;
               h.inbox().forget();
               const fabric::Psn psn = h.channel(0).expected_psn;
               const fabric::Lcn first = h.channel(0).expected_lcn;
@@ -130,7 +130,7 @@ void add_refused_packet(SharedGroup& group) {
               const base::Time until = h.now() + kLongWait;
               while (h.is_good() && !came_again() && h.now() < until) h.listen(kMoment);
               h.expect(came_again(), "each cell of the packet once more");
-              h.acknowledges = true;
+              h.habits.acknowledges = true;
               acknowledge(h);
               expect_serving(h, "a target that serves after NAK 0x60");
             });
@@ -148,7 +148,7 @@ void add_dropped_nak(SharedGroup& group, const std::string& name, const std::str
     h.inbox().forget();
     send_ack(h, 0, Op::kNak, nak, h.channel(0).expected_psn - 1U);
     if (!await_again(h, acks_of_cells(h))) return;  // it has acknowledged nothing
-    h.acknowledges = true;
+    h.habits.acknowledges = true;
     acknowledge(h);
     expect_ignored(h, "a NAK that is dropped");
   });
@@ -157,10 +157,10 @@ void add_dropped_nak(SharedGroup& group, const std::string& name, const std::str
 // Four messages for one receive, of which one has come. The others wait for an ACK of it.
 std::vector<TransactionContext> wait_for_receives(End& h) {
   if (!h.attach()) return {};
-  h.receive_credits = 1;
+  h.habits.receive_credits = 1;
   if (!expect_serving(h, "a target that serves")) return {};
   h.listen(kSentAll);
-  h.acknowledges = false;
+  h.habits.acknowledges = false;
   h.inbox().forget();
   std::vector<TransactionContext> contexts;
   for (int i = 0; i < 4; ++i) {
@@ -199,7 +199,7 @@ void add_dropped_ack(SharedGroup& group, const std::string& name, const std::str
               h.inbox().forget();
               h.send_cell(make(h));
               if (!await_again(h, acks_of_cells(h))) return;
-              h.acknowledges = true;
+              h.habits.acknowledges = true;
               acknowledge(h);
               expect_serving(h, "a target that serves after a loss");
             });
@@ -246,7 +246,7 @@ std::vector<TransactionContext> fill_small_buffer(Player& h) {
   constexpr std::size_t kReplyBytes = 3900;
   if (!can_send(h, kReplyBytes + kReplyBytes / 20)) return {};
   std::vector<TransactionContext> contexts;
-  h.acknowledges = false;
+  h.habits.acknowledges = false;
   h.inbox().forget();
   for (int i = 0; i < 8; ++i) {  // that may be open: P-CFG-2
     contexts.push_back(h.next_context());

@@ -71,7 +71,7 @@ void add_closing(SharedGroup& group) {
       "closing_drops", "P-CM-1",
       "A connection that ends takes no CONNECT_REQ, CONNECT_REP or CONNECT_REJ.", [](End& h) {
         if (!h.attach() || !provoke_disc(h)) return;
-        const std::string mine = h.capabilities();
+        const std::string mine = capabilities_of(h.terms);
         for (const MgmtKind kind :
              {MgmtKind::kConnectReq, MgmtKind::kConnectRep, MgmtKind::kConnectRej}) {
           fabric::Mgmt m = h.mgmt(kind, h.transaction());
@@ -99,7 +99,7 @@ void add_tries(SharedGroup& group) {
       "connection, after 5 s at least.",
       [](End& h) {
         if (!h.attach()) return;
-        h.acknowledges = false;
+        h.habits.acknowledges = false;
         h.inbox().forget();
         const fabric::Lcn first = h.channel(0).expected_lcn;
         const auto context = h.next_context();
@@ -130,7 +130,7 @@ void add_silence(Group& group) {
                  h.listen(kIdleAgain);
                }
                h.expect(h.inbox().idles() > idles, "IDLE on a link that is up again");
-               h.keeps_alive = true;
+               h.habits.keeps_alive = true;
                expect_ignored(h, "the connection of before");
              })
         .profiles = Profiles::kWholeCells;
@@ -145,7 +145,7 @@ void add_silence(Group& group) {
               h.send(h.init(InitStep::kHello));
               const auto reply = h.await_init("READY");
               if (!reply || !h.expect(reply->step == InitStep::kReady, "READY")) return;
-              h.keeps_alive = true;
+              h.habits.keeps_alive = true;
               expect_ignored(h, "the connection of before");
             });
   group.add("silence_then_bye", "P-INIT-15", "BYE ends a silent link too.", [](Host& h) {
@@ -162,7 +162,7 @@ void add_silence(Group& group) {
               if (!h.attach() || !silence(h)) return;
               h.begin_instance(h.config().instance ^ 0x100);
               if (!h.link()) return;
-              h.keeps_alive = true;
+              h.habits.keeps_alive = true;
               h.inbox().forget();
               expect_unserved(h, "no reply on a connection of the instance before");
             });

@@ -44,7 +44,7 @@ Withheld acks_of_flits(End& h) {
 }
 
 bool take_unacknowledged(End& h) {
-  h.acknowledges = false;
+  h.habits.acknowledges = false;
   h.inbox().forget();
   const auto context = h.next_context();
   send_message(h, echo_message(context, 8));

@@ -269,7 +269,7 @@ void add_refused_operations(SharedGroup& group) {
         if (!h.attach()) return;
         const auto context = h.next_context();
         const std::size_t over = echo_message(context, 0).size();
-        send_message(h, echo_message(context, h.message_max() + 8 - over));
+        send_message(h, echo_message(context, h.agreed().message_max + 8 - over));
         const auto nak = h.await_if([](const Event& e) { return e.kind == EventKind::kNak; }, {});
         if (!nak) {
           expect_ignored(h, "a message that is dropped");
@@ -284,7 +284,7 @@ void add_refused_operations(SharedGroup& group) {
               "An RDMA write on channel 0 gets NAK 0x61.", [](End& h) {
                 has_two_channels(h);
                 CellHead head = h.cell(0, Op::kRdmaWrite, Pos::kOnly);
-                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
+                head.va_mh = {h.agreed().pools.at(0).address, h.agreed().pools.at(0).handle, 64};
                 put_cell(h, 0, head, payload_of(64));
                 return 0U;
               });
@@ -292,7 +292,7 @@ void add_refused_operations(SharedGroup& group) {
               "An RDMA read, which the target does not serve, gets NAK 0x61.", [](End& h) {
                 skip_if_reads_are_served(h);
                 CellHead head = h.cell(h.data(), Op::kRdmaReadReq, Pos::kOnly);
-                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 64};
+                head.va_mh = {h.agreed().pools.at(0).address, h.agreed().pools.at(0).handle, 64};
                 put_cell(h, h.data(), head, {});
                 return h.data();
               });
@@ -301,7 +301,7 @@ void add_refused_operations(SharedGroup& group) {
                 skip_if_reads_are_served(h);
                 const fabric::AtomicExt add{fabric::FetchOp::kFetchAdd, 1, 0};
                 CellHead head = h.cell(h.data(), Op::kFetchOpReq, Pos::kOnly);
-                head.va_mh = {h.pools().at(0).address, h.pools().at(0).handle, 8};
+                head.va_mh = {h.agreed().pools.at(0).address, h.agreed().pools.at(0).handle, 8};
                 head.atomic = &add;
                 put_cell(h, h.data(), head, {});
                 return h.data();
@@ -313,8 +313,8 @@ void add_refused_operations(SharedGroup& group) {
         if (!h.attach()) return;
         CellHead head = h.cell(0, Op::kSendDereg, Pos::kOnly);
         std::uint32_t tag = kNoTag;
-        while (
-            std::ranges::any_of(h.pools(), [tag](const auto& p) { return p.handle.value == tag; }))
+        while (std::ranges::any_of(h.agreed().pools,
+                                   [tag](const auto& p) { return p.handle.value == tag; }))
           ++tag;
         head.dereg = tag;
         put_cell(h, 0, head, echo_message(h.next_context(), 8));

@@ -45,7 +45,7 @@ void expect_indicated_late(End& h, const Event& write) {
   h.listen(kNoIndicate);
   h.expect(std::ranges::none_of(h.inbox().events(), indicates_it),
            "no BufferRDMAIndicate before the ACK of the write");
-  h.acknowledges_data = true;
+  h.habits.acknowledges_data = true;
   acknowledge(h, h.data());
   h.await_if(indicates_it, "BufferRDMAIndicate");
 }
@@ -65,7 +65,7 @@ constexpr base::Duration kNoReply = 300ms;
 // not have keeps the clause too: the case is skipped. Returns the capabilities of the target.
 std::optional<Capabilities> agree(Host& h, const std::string& variant,
                                   std::uint16_t mcp = fabric::kMcpMax) {
-  Mgmt request = h.request(h.capabilities());
+  Mgmt request = h.request(capabilities_of(h.terms));
   for (fabric::MgmtPair& pair : request.pairs) pair.mcp = std::min(pair.mcp, mcp);
   const auto event = h.ask(request);
   if (!event) return std::nullopt;
@@ -227,7 +227,7 @@ void add_uc(Group& group) {
               if (!connect_separate(h)) return;
               const auto context = h.next_context();
               const std::size_t over = echo_message(context, 0).size();
-              send_message(h, echo_message(context, h.message_max() + 8 - over));
+              send_message(h, echo_message(context, h.agreed().message_max + 8 - over));
               expect_ignored(h, "a queue pair that continues");
               h.expect(!h.inbox().has_message(context), "no reply to a message that is too long");
             });
@@ -258,7 +258,7 @@ void add_idata(Group& group) {
                      if (!attach_both(a, b)) return;
                      if (!expect_frame(b, send_frame(a, b, 0))) return;
                      await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
-                     b.acknowledges_data = false;
+                     b.habits.acknowledges_data = false;
                      const auto write = expect_frame(b, send_frame(a, b, 1));
                      if (write) expect_indicated_late(b, *write);
                    });
