@@ -50,6 +50,7 @@ std::vector<Case> all_cases() {
                       &host_state_cases,
                       &path_link_cases,
                       &path_cell_cases,
+                      &path_lids_cases,
                       &path_name_cases,
                       &path_load_cases,
                       &path_partition_cases,

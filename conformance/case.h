@@ -150,6 +150,7 @@ std::vector<Case> host_state_cases();
 // Cases of a switch as the target.
 std::vector<Case> path_link_cases();
 std::vector<Case> path_cell_cases();
+std::vector<Case> path_lids_cases();
 std::vector<Case> path_name_cases();
 std::vector<Case> path_load_cases();
 std::vector<Case> path_partition_cases();

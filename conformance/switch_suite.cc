@@ -10,7 +10,8 @@
 namespace splitnic::conformance {
 
 fabric::Lid lid_at(std::size_t port) {
-  return port == kCablePort ? kNeighbourLid : fabric::Lid(static_cast<std::uint16_t>(10 + port));
+  return port == kCablePort ? kNeighbourLid
+                            : fabric::Lid(static_cast<std::uint16_t>(24 + 4 * port));
 }
 
 std::string name_at(std::size_t port) {
@@ -55,6 +56,7 @@ std::string switch_topology(std::size_t ports, const std::vector<session::Public
   for (std::size_t port = 1; port <= std::min(ports, kCablePort - 1); ++port) {
     text += fmt::format("[nodes.{}]\nlid = {}\nat = \"{}:{}\"\n{}", name_at(port),
                         lid_at(port).value, kSwitchName, port, key_line(keys, port - 1));
+    if (port == 2) text += fmt::format("lmc = {}\n", kLmcOfSecond);
   }
   if (has_cable)
     text += fmt::format("[nodes.far]\nlid = {}\nat = \"neighbour:2\"\n", kFarLid.value);

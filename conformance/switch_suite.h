@@ -16,6 +16,9 @@ inline constexpr std::size_t kCablePort = 4;    // where the neighbouring switch
 inline constexpr fabric::Lid kSwitchLid{1};     // of the tested switch
 inline constexpr fabric::Lid kNeighbourLid{2};
 inline constexpr fabric::Lid kFarLid{20};  // of a node at the neighbour
+// Of the node at port 2; the others have one LID.
+inline constexpr std::uint8_t kLmcOfSecond = 1;
+inline constexpr unsigned kLidsOfSecond = 1U << kLmcOfSecond;
 inline constexpr std::string_view kSwitchName = "switch";
 // Next to the default partition: node1 is a full member of the first one and node2 a limited one,
 // both node2 and node3 are limited ones of the second.

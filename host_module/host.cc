@@ -32,7 +32,7 @@ Host::Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& t
       pending_(kFramesPerBatch),
       units_(config.units),
       choice_(config.units, config.failback),
-      follower_(config.queue),
+      queue_follower_(config.queue),
       retry_wait_(kRetryMin),
       nic_(tap, {config.pair.node_name, config.takes_lan_mac, config.mtu, config.queue > 0,
                  config.lists, config.keeps_carrier}) {
@@ -65,9 +65,9 @@ void Host::keep_connected(base::Time now) {
   }
   if (connection_ != nullptr || !may_connect(now)) return;
   make_connection();
-  base::log_debug(follower_.label() + "requests a connection of " + link_->peer_name());
+  base::log_debug(queue_follower_.label() + "requests a connection of " + link_->peer_name());
   if (auto begun = connection_->connect(*link_, now); !begun) {
-    base::log_warn(follower_.label() + begun.error().within("connecting").text());
+    base::log_warn(queue_follower_.label() + begun.error().within("connecting").text());
     connection_.reset();
     nic_.on_pair_down(now);
     retry_at_ = now + kRetryMax;
@@ -76,7 +76,7 @@ void Host::keep_connected(base::Time now) {
 
 bool Host::may_connect(base::Time now) const {
   if (link_ == nullptr || !link_->up() || is_stopping_ || now < retry_at_) return false;
-  return follower_.may_connect(*link_);
+  return queue_follower_.may_connect(*link_);
 }
 
 QueueZero Host::queue_zero() const {
@@ -87,7 +87,7 @@ QueueZero Host::queue_zero() const {
 
 // A connection that is up stays while queue 0 has none: what is on the way is still delivered.
 void Host::follow(const QueueZero& state) {
-  follower_.follow(state);
+  queue_follower_.follow(state);
   if (state.is_configured && units_[state.unit_number].link != nullptr) {
     choice_.pin(state.unit_number);
     use_unit(state.unit_number, now_);
@@ -96,13 +96,13 @@ void Host::follow(const QueueZero& state) {
     return renew_connection("queue 0 uses " + std::to_string(state.queues) + " queues");
   }
   if (!state.is_configured || link_ == nullptr || !link_->up() ||
-      follower_.is_unit_of_queue_zero(*link_)) {
+      queue_follower_.is_unit_of_queue_zero(*link_)) {
     return;
   }
   if (connection_ != nullptr) {
     on_pair_down(connection_->first(), "queue 0 is connected to another process");
   } else {
-    base::log_warn(follower_.label() + link_->peer_name() +
+    base::log_warn(queue_follower_.label() + link_->peer_name() +
                    " is not the I/O unit of queue 0: not used; does another program listen there?");
   }
 }
@@ -110,9 +110,10 @@ void Host::follow(const QueueZero& state) {
 // Frames in flight are lost and counted. The interface keeps its carrier.
 void Host::renew_connection(const std::string& why) {
   if (connection_ == nullptr || has_connection_failed_) return;
-  base::log_info(follower_.label() + "the connection to the I/O unit ends: " + why);
+  base::log_info(queue_follower_.label() + "the connection to the I/O unit ends: " + why);
   if (was_connection_up_) {
-    counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+    counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueDowns
+                                                  : HostCounter::kPairDowns);
   }
   nic_.on_move();
   has_connection_failed_ = true;
@@ -137,7 +138,7 @@ void Host::use_service_levels() {
 
 void Host::attach_queue(base::Time now) {
   const bool is_wanted = nic_up() && link_ != nullptr && link_->up() && !is_stopping_;
-  follower_.attach(is_wanted, tap_, now);
+  queue_follower_.attach(is_wanted, tap_, now);
 }
 
 // Counts every frame in flight by its drop reason, then closes.
@@ -194,7 +195,7 @@ void Host::set_idle_release(base::Duration after) {
 
 base::Time Host::deadline() const {
   base::Time at =
-      std::min({adapter_.deadline(), idle_check_at_, follower_.deadline(), nic_.deadline()});
+      std::min({adapter_.deadline(), idle_check_at_, queue_follower_.deadline(), nic_.deadline()});
   if (connection_ != nullptr)
     at = std::min(at, connection_->deadline());
   else if (may_connect(base::kNever))
@@ -253,14 +254,14 @@ void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 }
 
 void Host::on_pair_up(messaging::ChannelPair& pair) {
-  counters_.add(follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
+  counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;
   was_connection_up_ = true;
   note_change(link_, "");
   last_end_.clear();
   base::log_info({base::EventKind::kConnected, link_->peer_name()},
-                 follower_.label() + "connected to the I/O unit " + pair.peer_name() + " at " +
-                     link_->peer_name());
+                 queue_follower_.label() + "connected to the I/O unit " + pair.peer_name() +
+                     " at " + link_->peer_name());
   tap_.set_frame_bytes_max(connection_->frame_bytes_max());
   qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
   nic_.on_pair_up(pair, now_);
@@ -268,10 +269,12 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   if (has_connection_failed_) return;  // it ends for another reason already
-  counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+  counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueDowns
+                                                : HostCounter::kPairDowns);
   if (why != last_end_) {
     const base::Topic topic{base::EventKind::kDisconnected, link_->peer_name()};
-    const std::string line = follower_.label() + "the connection to the I/O unit ended: " + why;
+    const std::string line =
+        queue_follower_.label() + "the connection to the I/O unit ended: " + why;
     why == kPeerDisconnected ? base::log_info(topic, line) : base::log_warn(topic, line);
   }
   last_end_ = why;

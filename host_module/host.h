@@ -98,7 +98,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   base::Time deadline() const;
   // Events to poll the port's fd for.
   bool wants_tap_input() const {
-    return nic_up() && follower_.may_read() && pending_.empty() && !is_stopping_;
+    return nic_up() && queue_follower_.may_read() && pending_.empty() && !is_stopping_;
   }
   bool wants_tap_output() const { return rx_blocked_ || tap_.write_pending(); }
   void on_tap_event(base::Time now);  // see control::Module::on_port_event()
@@ -122,7 +122,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void follow(const QueueZero& state);
   // Whether the kernel gives this queue frames of the interface: always for queue 0, and for an
   // additional one while it is configured and its link is up.
-  bool is_attached() const { return follower_.is_attached(); }
+  bool is_attached() const { return queue_follower_.is_attached(); }
 
   // The rings of this queue of the NIC: RX are the elements of our pools, in which frames of the
   // LAN arrive, TX those of the I/O unit's, as far as our own ring has as many frames. REQUIRES
@@ -242,7 +242,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   UnitChoice choice_;
   bool may_be_double_ = false;  // a link to a unit came up
   fabric::Link* link_ = nullptr;
-  QueueFollower follower_;
+  QueueFollower queue_follower_;
   base::Time retry_at_{};
   base::Duration retry_wait_;
   std::string last_end_;  // the last reason logged since a connection was up; logged once

@@ -36,7 +36,7 @@ void Host::add_unit(std::size_t unit, fabric::Port& port, const fabric::PeerAddr
   CHECK(units_[unit].link == nullptr);
   units_[unit] = {&port, &port.connect(address, now)};
   units_[unit].changed_at = now;
-  base::log_debug(follower_.label() + "looks for the I/O unit at " +
+  base::log_debug(queue_follower_.label() + "looks for the I/O unit at " +
                   units_[unit].link->peer_name());
 }
 
@@ -56,7 +56,7 @@ bool Host::is_usable(const Unit& unit, base::Time now) const {
 void Host::choose_unit(base::Time now) {
   if (is_stopping_) return;
   if (std::exchange(may_be_double_, false)) end_double(now);
-  if (follower_.is_additional()) return;
+  if (queue_follower_.is_additional()) return;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     choice_.set_usable(i, is_usable(units_[i], now), now);
   }
@@ -67,7 +67,7 @@ void Host::choose_unit(base::Time now) {
 void Host::use_unit(std::size_t unit, base::Time now) {
   fabric::Link* const next = units_[unit].link;
   if (next == link_) return;
-  if (link_ != nullptr && !follower_.is_additional()) {
+  if (link_ != nullptr && !queue_follower_.is_additional()) {
     counters_.add(HostCounter::kMoves);
     base::log_warn({base::EventKind::kMoved, next->peer_name()},
                    "moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
@@ -75,7 +75,8 @@ void Host::use_unit(std::size_t unit, base::Time now) {
   if (connection_ != nullptr) {
     const bool is_up = connection_->up();
     if (is_up && !has_connection_failed_) {
-      counters_.add(follower_.is_additional() ? HostCounter::kQueueDowns : HostCounter::kPairDowns);
+      counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueDowns
+                                                    : HostCounter::kPairDowns);
     }
     nic_.on_move();
     end_connection(now);
@@ -113,7 +114,7 @@ void Host::end_double(base::Time now) {
           first->peer_instance() != second->peer_instance()) {
         continue;
       }
-      base::log_warn(follower_.label() + second->peer_name() + " is the I/O unit at " +
+      base::log_warn(queue_follower_.label() + second->peer_name() + " is the I/O unit at " +
                      first->peer_name() + ", too: not used; name each unit once");
       units_[k].port->end(*second, now);
       units_[k].link = nullptr;
@@ -122,14 +123,14 @@ void Host::end_double(base::Time now) {
 }
 
 base::Time Host::units_deadline() const {
-  if (units_.size() == 1 || follower_.is_additional()) return base::kNever;
+  if (units_.size() == 1 || queue_follower_.is_additional()) return base::kNever;
   const bool is_silence_due = choice_.in_use() && choice_.is_usable(*choice_.in_use());
   return std::min(choice_.deadline(), is_silence_due ? silent_at(*link_) : base::kNever);
 }
 
 // The queues have one.
 void Host::report_standby(const fabric::Link& link) const {
-  if (follower_.is_additional()) return;
+  if (queue_follower_.is_additional()) return;
   base::log_info({base::EventKind::kStandby, link.peer_name()},
                  "the I/O unit " + link.peer_name() + " is on standby");
 }
@@ -146,8 +147,8 @@ void Host::on_link_up(fabric::Link& link) {
   }
   if (lost_at) {
     base::log_info({base::EventKind::kLinkUp, link.peer_name()},
-                   follower_.label() + "the I/O unit " + link.peer_name() + " is back after " +
-                       seconds_text(now_ - *lost_at));
+                   queue_follower_.label() + "the I/O unit " + link.peer_name() +
+                       " is back after " + seconds_text(now_ - *lost_at));
   }
   queues_possible_ = messaging::kQueuesMax;  // it may be another process
   nic_.on_link_back();
@@ -167,13 +168,14 @@ void Host::on_link_down(fabric::Link& link, std::string_view reason) {
   if (unit != units_.end()) unit->lost_at = now_;
   if (&link != link_) return;
   nic_.on_link_lost(now_);
-  if (follower_.is_additional() && connection_ != nullptr) on_pair_down(connection_->first(), why);
+  if (queue_follower_.is_additional() && connection_ != nullptr)
+    on_pair_down(connection_->first(), why);
 }
 
 // A stop, of the unit or here, is no fault.
 void Host::report_link_down(const fabric::Link& link, const std::string& why) const {
   const base::Topic topic{base::EventKind::kLinkDown, link.peer_name()};
-  const std::string unit = follower_.label() + "the I/O unit " + link.peer_name();
+  const std::string unit = queue_follower_.label() + "the I/O unit " + link.peer_name();
   if (why == control::kPeerStopped) return base::log_info(topic, unit + " stopped");
   if (why == control::kClosedHere) return base::log_debug(unit + " is left: closed here");
   base::log_warn(topic, unit + " is gone: " + why);

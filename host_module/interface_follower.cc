@@ -86,7 +86,7 @@ void InterfaceFollower::on_lan_mtu_known() {
   is_due_ = true;
 }
 
-void InterfaceFollower::begin_turn(base::Time now) {
+void InterfaceFollower::begin_iteration(base::Time now) {
   if (std::exchange(is_found_with_carrier_, false)) return_by_ = now + kReturnWait;
   if (return_by_ && now >= *return_by_) end_waiting(now);
 }

@@ -1,7 +1,7 @@
-// Brings the host's interface to the state of the remote NIC: carrier, MTU and speed. A unit
-// changes the interface once in kFollowInterval on average: a lost carrier shows at once, and all
-// else waits until that is due; the newest state counts [M-20]. The carrier stays for a while where
-// another connection is likely to follow. Thread: the data thread.
+// The host's interface: reads into NicSync what its user has set on it, and brings its carrier, MTU
+// and speed to the state of the LAN. It makes one change per kFollowInterval on average, whatever
+// the unit reports, and then to the newest state; only a lost carrier shows at once [M-20]. The
+// carrier stays for a while where another connection is likely to follow. Thread: the data thread.
 #pragma once
 
 #include <chrono>
@@ -25,13 +25,13 @@ class InterfaceFollower {
     // Of an additional queue: queue 0 reports the changes and sets the speed.
     bool is_additional = false;
     // The interface outlives the program: a carrier that it is found with stays for kReturnWait
-    // from the first begin_turn() on, and one that it has when the program stops stays.
+    // from the first begin_iteration() on, and one that it has when the program stops stays.
     bool keeps_carrier = false;
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
   // How long the carrier stays after the I/O unit has stopped, because one that is restarted is
-  // back after 0.2 to 0.3 s. A carrier that goes takes the neighbours of the interface along, and
-  // the kernel repeats an ARP request after one second.
+  // back after 0.2 to 0.3 s. An interface that loses its carrier loses its neighbour table, and the
+  // kernel repeats an ARP request after one second.
   static constexpr base::Duration kReturnWait = std::chrono::milliseconds(500);
 
   // `tap` and `sync` outlive this. Reads the interface: `sync.wanted` is as it is found.
@@ -60,7 +60,8 @@ class InterfaceFollower {
   // Takes over what the user has set on it.
   void read();
   bool has_carrier() const { return has_carrier_; }  // as it was set last
-  // Carrier cannot be set while the interface is down: it has come up.
+  // Sets the carrier that is wanted. Call it when the interface has come up, because the kernel
+  // refuses a carrier before.
   void apply_carrier();
   // The user's MTU, from now on: the interface has the smaller of this and the LAN's. The caller
   // sets it on the interface. None: the interface gets that of the LAN by follow().
@@ -75,12 +76,12 @@ class InterfaceFollower {
   // Takes the carrier off if it is not wanted any more, without waiting for the interval.
   void lose_carrier(base::Time now);
   // Ends a wait that is over. Before anything else of an iteration, with or without a connection.
-  void begin_turn(base::Time now);
+  void begin_iteration(base::Time now);
   // Brings the interface to the state of the LAN, if that is due.
   void follow(base::Time now);
   // When follow() has something to do, on a connection.
   base::Time follow_deadline() const { return is_due_ ? follow_at_ : base::kNever; }
-  // When begin_turn() has.
+  // When begin_iteration() has.
   base::Time wait_deadline() const { return return_by_.value_or(base::kNever); }
 
  private:
@@ -106,7 +107,7 @@ class InterfaceFollower {
   bool is_link_lost_ = false;                // the fabric's, for now
   bool is_moving_ = false;                   // the carrier stays until the NIC is configured
   std::optional<base::Time> return_by_{};    // while it waits for a unit that has stopped
-  bool is_found_with_carrier_ = false;       // and begin_turn() has not been called yet
+  bool is_found_with_carrier_ = false;       // and begin_iteration() has not been called yet
   bool leaves_carrier_ = false;              // the program stops
 };
 

@@ -26,7 +26,7 @@ bool parse(const messaging::CfgRequest& request, Message& out) {
 
 NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
     : tap_(tap),
-      follower_(tap, sync_, {settings.mtu, settings.is_additional, settings.keeps_carrier}),
+      interface_(tap, sync_, {settings.mtu, settings.is_additional, settings.keeps_carrier}),
       is_additional_(settings.is_additional),
       lists_(std::move(settings.lists)) {
   sync_.offloads = tap_.offloads();
@@ -42,19 +42,19 @@ void NicConfig::on_pair_up(messaging::ChannelPair& pair, base::Time now) {
   generation_ = 0;
   busy_until_ = {};
   sync_.begin();
-  follower_.read();
+  interface_.read();
   pump(now);
 }
 
 void NicConfig::on_pair_down(base::Time now) {
   on_move();
-  follower_.end_waiting(now);
+  interface_.end_waiting(now);
 }
 
 void NicConfig::on_unit_stopped(base::Time now) {
-  if (!follower_.has_carrier()) return on_pair_down(now);
+  if (!interface_.has_carrier()) return on_pair_down(now);
   on_move();
-  follower_.wait_for_return(now);
+  interface_.wait_for_return(now);
 }
 
 void NicConfig::on_move() {
@@ -67,33 +67,33 @@ void NicConfig::on_move() {
   is_announce_due_ = false;
   sync_.phase = SyncPhase::kDisconnected;
   sync_.lan_link = false;
-  follower_.on_move();
+  interface_.on_move();
 }
 
 void NicConfig::on_tap_state(base::Time now) {
   const bool was_up = sync_.wanted.admin_up;
-  follower_.read();
-  if (sync_.wanted.admin_up && !was_up) follower_.apply_carrier();
+  interface_.read();
+  if (sync_.wanted.admin_up && !was_up) interface_.apply_carrier();
   pump(now);
 }
 
 void NicConfig::set_wanted_mtu(std::optional<std::uint32_t> mtu, base::Time now) {
-  follower_.set_wanted_mtu(mtu);
+  interface_.set_wanted_mtu(mtu);
   if (!mtu) pump(now);
 }
 
 void NicConfig::pump(base::Time now) {
-  follower_.begin_turn(now);
+  interface_.begin_iteration(now);
   if (pair_ == nullptr || !pair_->up()) return;
-  follower_.follow(now);
+  interface_.follow(now);
   if (now >= sync_.lists_at) read_lists(now);
   if (slot_ == Slot::kOpen || now < busy_until_) return;
   busy_until_ = {};
   if (const SyncStep* step = next_step(sync_, now); step != nullptr) return send(*step, now);
   if (sync_.phase != SyncPhase::kSync) return;
   sync_.phase = SyncPhase::kConfigured;
-  follower_.set_due();
-  follower_.follow(now);
+  interface_.set_due();
+  interface_.follow(now);
 }
 
 void NicConfig::send(const SyncStep& step, base::Time now) {
@@ -129,10 +129,10 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
       sync_.wanted.mac = *effect.lan_mac;
     else
       base::log_warn(done.error().text());
-    follower_.read();
+    interface_.read();
   }
   settle(step);
-  if (effect.is_lan_mtu_known) follower_.on_lan_mtu_known();
+  if (effect.is_lan_mtu_known) interface_.on_lan_mtu_known();
 }
 
 void NicConfig::when_settled(CfgCode code, base::Time now, Settling::Done done) {
@@ -182,9 +182,9 @@ base::Status NicConfig::set_offloads_off(std::uint32_t off, bool is_done) {
 }
 
 base::Time NicConfig::deadline() const {
-  if (pair_ == nullptr || !pair_->up()) return follower_.wait_deadline();
+  if (pair_ == nullptr || !pair_->up()) return interface_.wait_deadline();
   const base::Time follow_at =
-      std::min({follower_.follow_deadline(), sync_.lists_at, follower_.wait_deadline()});
+      std::min({interface_.follow_deadline(), sync_.lists_at, interface_.wait_deadline()});
   if (slot_ != Slot::kFree) return follow_at;
   if (busy_until_ != base::Time{}) return std::min(follow_at, busy_until_);
   return std::min(follow_at, sync_.deadline());
@@ -198,9 +198,9 @@ CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time no
   sync_.lan_link = event.link().up();
   sync_.lan_speed_mbps = event.link().speed_mbps();
   sync_.is_lan_full_duplex = event.link().full_duplex();
-  if (event.mtu() != 0) follower_.on_lan_mtu(event.mtu());
-  follower_.set_due();
-  follower_.follow(now);
+  if (event.mtu() != 0) interface_.on_lan_mtu(event.mtu());
+  interface_.set_due();
+  interface_.follow(now);
   return {};
 }
 

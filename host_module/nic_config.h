@@ -1,8 +1,8 @@
-// Keeps the remote NIC as the host's interface is. What the user of the host sets (MAC, MTU,
-// promiscuous, up and down) is sent as CfgUtil requests, in the order of nic_sync.h; what the I/O
-// unit reports (link, MTU) goes to interface_follower.h, the other direction. Each new connection
-// begins with INIT_NIC and GET_STATE; all settings follow if the digest differs, else none.
-// Thread: the data thread.
+// Keeps the remote NIC and the host's interface in step. nic_sync.h is the state and the table of
+// requests; this class sends the next one, one at a time, and takes the replies.
+// interface_follower.h reads the interface into that state and sets its carrier, MTU and speed; MAC
+// and offloads of the interface are set here. Each new connection begins with INIT_NIC and
+// GET_STATE; all settings follow if the digest differs, else none. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +47,10 @@ class NicConfig {
   void on_move();
   // The unit has ended the connection, as it does when it stops: the carrier waits for its return.
   void on_unit_stopped(base::Time now);
-  void on_link_lost(base::Time now) { follower_.on_link_lost(now); }
-  void on_link_back() { follower_.on_link_back(); }
+  void on_link_lost(base::Time now) { interface_.on_link_lost(now); }
+  void on_link_back() { interface_.on_link_back(); }
   // The program stops.
-  void begin_stop() { follower_.begin_stop(); }
+  void begin_stop() { interface_.begin_stop(); }
   // Serves a CfgUtil request of the I/O unit: EVENT, ECHO, GET_VERSION or ANNOUNCE. Others are
   // unknown to a host.
   messaging::CfgReply on_request(const messaging::CfgRequest& request, base::Time now);
@@ -72,8 +72,8 @@ class NicConfig {
   // (`splitnic set link`).
   void set_started(bool started, base::Time now) {
     sync_.is_held_down = !started;
-    follower_.set_due();
-    follower_.lose_carrier(now);
+    interface_.set_due();
+    interface_.lose_carrier(now);
     pump(now);
   }
   // Calls `done` once, with why if the I/O unit does not take what the interface has, after its
@@ -94,7 +94,7 @@ class NicConfig {
   // -- what is known --
   const NicSync& sync() const { return sync_; }
   bool configured() const { return sync_.is_configured(); }
-  bool has_carrier() const { return follower_.has_carrier(); }  // the interface
+  bool has_carrier() const { return interface_.has_carrier(); }  // the interface
   // Of the interface.
   std::uint32_t mtu() const { return sync_.wanted.mtu; }
   const lan::MacAddress& mac() const { return sync_.wanted.mac; }
@@ -103,7 +103,7 @@ class NicConfig {
   enum class Slot : std::uint8_t {
     kFree,
     kOpen,     // our request has no reply yet
-    kRefused,  // requests of others take all: the iteration that ends one calls pump()
+    kRefused,  // the user's commands (nic_run.h) have all: the iteration that ends one calls pump()
   };
 
   void settle(const SyncStep& step);
@@ -114,7 +114,7 @@ class NicConfig {
 
   lan::FramePort& tap_;
   NicSync sync_;
-  InterfaceFollower follower_;
+  InterfaceFollower interface_;
   const bool is_additional_;
   const std::function<std::optional<lan::AddressLists>()> lists_;
   Slot slot_ = Slot::kFree;

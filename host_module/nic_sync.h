@@ -1,7 +1,8 @@
 // Which CfgUtil request the remote NIC needs next, as a table of steps: the code, when it is due,
 // what it carries and what its reply changes. One request is open at a time, and the first row that
-// is due is sent. Plain state and functions on it: no port, no connection, no clock. Thread: its
-// owner.
+// is due is sent. It also has what the unit has reported of the LAN, and what it has refused.
+// NicConfig, InterfaceFollower and NicRun change it. Plain state and functions on it: no port, no
+// connection, no clock. Thread: its owner.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,8 @@ class Settling {
                                                          const lan::PortState& asked)>;
   static constexpr std::size_t kWaitingMax = 64;
 
-  // `asked`: the interface now. With kWaitingMax it is called at once.
+  // `asked`: the interface now. If kWaitingMax wait already, `done` is called at once, with that as
+  // the reason.
   void add(messaging::CfgCode code, const lan::PortState& asked, Done done) {
     if (waiting_.size() == kWaitingMax) return done("too many changes wait for the I/O unit");
     waiting_.push_back({code, asked, std::move(done)});

@@ -192,6 +192,44 @@ void add_taken(std::vector<Fault>& all) {
                          }));
 }
 
+// Of node 2, which has several LIDs.
+bool is_second_lid(fabric::Lid lid) {
+  return fabric::Lid(static_cast<std::uint16_t>(lid_at(2).value + 1)) == lid;
+}
+
+void add_lids(std::vector<Fault>& all) {
+  all.push_back(of_switched_cells(
+      "switch_base_lid_only", "only the base LID of a port leads to it", "each_lid_of_a_port",
+      To::kTarget,
+      [](const CellView& view, RelayBytes&) { return !is_second_lid(view.header.dlid); }));
+  all.push_back(of_switched_cells(
+      "switch_lids_beyond", "the LID behind those of a port leads to it",
+      "behind_the_lids_of_a_port", To::kTarget, [](const CellView& view, RelayBytes& cell) {
+        if (view.header.dlid.value == lid_at(2).value + kLidsOfSecond) {
+          base::store_be(&cell[4], lid_at(2).value);
+        }
+        return true;
+      }));
+  all.push_back(of_switched_cells(
+      "switch_base_source_only", "a node may send from its base LID only",
+      "from_each_lid_of_a_port", To::kTarget,
+      [](const CellView& view, RelayBytes&) { return !is_second_lid(view.header.slid); }));
+  all.push_back(of_mgmt("switch_no_lmc", "a port has the LMC 0, whatever the topology has",
+                        "lids_of_a_port", [](Mgmt& m) {
+                          static constexpr std::array kNone{
+                              std::byte{0}, static_cast<std::byte>(32), std::byte{0}, std::byte{0}};
+                          if (m.private_data.size() == kNone.size()) m.private_data = kNone;
+                          return true;
+                        }));
+  all.push_back(
+      of_mgmt("switch_base_for_each_path", "NAME+K is resolved to the base LID",
+              "resolves_each_lid_of_a_port", [](Mgmt& m) {
+                static constexpr std::array kBase{std::byte{0}, static_cast<std::byte>(32)};
+                if (m.private_data.size() == kBase.size()) m.private_data = kBase;
+                return true;
+              }));
+}
+
 void add_names(std::vector<Fault>& all) {
   all.push_back(
       of_mgmt("switch_wrong_lid", "RESOLVED has the LID of another node", "resolves", [](Mgmt& m) {
@@ -226,6 +264,7 @@ std::vector<Fault> switch_faults() {
   add_links(all);
   add_forwarding(all);
   add_taken(all);
+  add_lids(all);
   add_names(all);
   return all;
 }
