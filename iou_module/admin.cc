@@ -31,7 +31,7 @@ control::PeerInfo peer_of(const LanNic& nic, const AttachedHost& host, base::Tim
   peer.nic = nic.number();
   const base::Time heard = host.link().last_heard();
   if (heard != base::Time{}) peer.last_heard = now - heard;
-  peer.since = now - (peer.state == "down" ? heard : host.attached_at());
+  peer.since = now - (peer.state == "down" ? heard : host.life().attached_at());
   peer.key = host.link().peer_key();
   return peer;
 }

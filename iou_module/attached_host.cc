@@ -24,9 +24,9 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       link_(link),
       partition_(config.pair.partition),
       asks_any_nic_(config.asks_any_nic),
-      attached_at_(now),
       identity_{config.id.value_or(host_id_of(link)), link.peer_instance()},
       allowance_(config.rights, config.unit_queues, config.memory_usual, config.limits),
+      life_(now),
       now_(now),
       stopped_since_(now),
       charge_(&allowance_.memory_account()),
@@ -64,7 +64,7 @@ void AttachedHost::set_states_name_of_another(bool is_of_another) {
 }
 
 void AttachedHost::begin_close() {
-  if (state() != HostState::kAttached || !connection_.up() || !tx_queue_.empty()) return;
+  if (life_.state() != HostState::kAttached || !connection_.up() || !tx_queue_.empty()) return;
   life_.begin_close();
   connection_.begin_close();
 }
@@ -100,7 +100,7 @@ void AttachedHost::on_lan_change(const lan::PortState& lan) {
 
 void AttachedHost::notify(const lan::PortState& lan, base::Time now) {
   if (is_reachable()) notifier_.report_lan(lan, now);
-  if (nic_.started && state() == HostState::kAttached && connection_.up())
+  if (nic_.started && life_.state() == HostState::kAttached && connection_.up())
     notifier_.request_announce();
 }
 
@@ -116,7 +116,7 @@ void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why)
 messaging::CfgReply AttachedHost::on_cfg_request(messaging::ChannelPair&,
                                                  const messaging::CfgRequest& request) {
   if (request.code != messaging::CfgCode::kEcho && !allowance_.take_request(now_)) {
-    count(HostCounter::kBusy);
+    stats_.count(HostCounter::kBusy);
     return {messaging::CfgStatus::kBusy, {}};
   }
   return owner_.on_cfg_request(*this, request);

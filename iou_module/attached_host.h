@@ -83,14 +83,9 @@ class AttachedHost final : private messaging::PairOwner {
   // The hosts file gives the stated name to another host, or does not any more.
   void set_states_name_of_another(bool is_of_another);
   bool states_name_of_another() const { return !name_with_node_.empty(); }
-  fabric::Link& link() { return link_; }
-  const fabric::Link& link() const { return link_; }
+  fabric::Link& link() const { return link_; }
   messaging::Connection& connection() { return connection_; }
   const messaging::Connection& connection() const { return connection_; }
-  // False: its ring has no memory, or none of the adapter's keys, and accept() refuses the host.
-  bool is_made() const { return made_.has_value(); }
-  // When the object was made.
-  base::Time attached_at() const { return attached_at_; }
   fabric::PartitionKey partition() const { return partition_; }
   bool asks_any_nic() const { return asks_any_nic_; }
   NicSettings& nic() { return nic_; }
@@ -102,8 +97,8 @@ class AttachedHost final : private messaging::PairOwner {
   void set_rights(HostRights rights);
 
   // -- its life --
-  // Attaches it, or returns the code with which to refuse; the reason in `reply` is valid as long
-  // as this object.
+  // Attaches it, or returns the code with which to refuse: kNoResources also if its ring has no
+  // memory, or none of the adapter's keys. The reason in `reply` is valid as long as this object.
   fabric::MgmtReject accept(fabric::ConnectionId id, const fabric::Mgmt& request,
                             fabric::Mgmt& reply);
   // Serves its connection. Returns true if it made progress.
@@ -119,7 +114,7 @@ class AttachedHost final : private messaging::PairOwner {
   bool is_stopped_for(base::Duration time, base::Time now) const {
     return !nic_.started && now - stopped_since_ >= time;
   }
-  HostState state() const { return life_.state(); }
+  const HostLife& life() const { return life_; }
   bool has_ended() const { return life_.has_ended(); }
   bool is_up() const { return !has_ended() && connection_.up(); }
   bool is_reachable() const { return is_up() && link_.up(); }
@@ -181,7 +176,8 @@ class AttachedHost final : private messaging::PairOwner {
   // -- frames from it --
   // Its frames are forwarded: also those that it sent before the unit began to stop.
   bool is_heard() const {
-    return state() == HostState::kClosing || (state() == HostState::kAttached && connection_.up());
+    return life_.state() == HostState::kClosing ||
+           (life_.state() == HostState::kAttached && connection_.up());
   }
   // Received frames that are not forwarded yet.
   HostRxBatch& received() { return received_; }
@@ -198,7 +194,6 @@ class AttachedHost final : private messaging::PairOwner {
   // -- counters --
   HostStats& stats() { return stats_; }
   const HostStats& stats() const { return stats_; }
-  void count(HostCounter counter) { stats_.counters.add(counter); }
 
  private:
   base::Status make_ring(const AttachedHostConfig& config);
@@ -212,7 +207,6 @@ class AttachedHost final : private messaging::PairOwner {
   fabric::Link& link_;
   const fabric::PartitionKey partition_;
   const bool asks_any_nic_;
-  const base::Time attached_at_;
   const HostIdentity identity_;
   std::string name_with_node_;  // "": the stated name is of no other host
   HostAllowance allowance_;

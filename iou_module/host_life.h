@@ -1,5 +1,5 @@
-// The life of one attached host: its HostState (host_state.h), and since when its link is down. A
-// host that is away for kAwayMax fails. Pure. Thread: the data thread.
+// The life of one attached host: since when it is attached, its HostState (host_state.h), and since
+// when its link is down. A host that is away for kAwayMax fails. Pure. Thread: the data thread.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,10 @@ class HostLife {
   // A host whose link is down for longer is removed, which frees its addresses.
   static constexpr base::Duration kAwayMax = std::chrono::seconds(60);
 
+  explicit HostLife(base::Time now) : attached_at_(now) {}
+
+  // When the object was made.
+  base::Time attached_at() const { return attached_at_; }
   HostState state() const { return state_; }
   bool has_ended() const { return state_ == HostState::kFailed || state_ == HostState::kClosed; }
 
@@ -52,6 +56,7 @@ class HostLife {
     state_ = next;
   }
 
+  const base::Time attached_at_;
   HostState state_ = HostState::kAttached;
   base::Time away_since_ = base::kNever;  // since when the link is down
 };

@@ -46,6 +46,7 @@ struct HostStats {
   Rmon rmon;
   StatsBaseline baseline;
 
+  void count(HostCounter counter, std::uint64_t n = 1) { counters.add(counter, n); }
   // A frame was pushed to the host. Frames are [virtio-net header][Ethernet frame].
   void count_to_host(base::Bytes frame) {
     counters.add(HostCounter::kToHostFrames);

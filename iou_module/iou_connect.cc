@@ -68,7 +68,7 @@ void Iou::make_room() {
   if (base::restore_memory_reserve()) return;
   const auto all = hosts();
   const auto last = std::ranges::max_element(all, {}, [](const AttachedHost* host) {
-    return host->has_ended() ? base::Time::min() : host->attached_at();
+    return host->has_ended() ? base::Time::min() : host->life().attached_at();
   });
   if (last == all.end() || (*last)->has_ended()) return;
   counters_.add(IouCounter::kEndedMemory);

@@ -19,7 +19,7 @@ HostCounter reason_of(HostMeter::Verdict verdict) {
 bool check(AttachedHost& host, base::MutableBytes frame, const lan::WireCost& cost,
            base::Time now) {
   const auto drop = [&](HostCounter reason) {
-    host.count(reason);
+    host.stats().count(reason);
     return false;
   };
   const NicSettings& nic = host.nic();
@@ -195,7 +195,7 @@ bool LanTx::deliver_to_hosts(AttachedHost& from, base::Bytes frame) {
   if (is_wanted)
     counters_.add(LanCounter::kHostToHost);
   else
-    from.count(HostCounter::kDropAway);
+    from.stats().count(HostCounter::kDropAway);
   return false;
 }
 

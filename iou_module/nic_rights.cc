@@ -11,7 +11,7 @@ namespace splitnic::iou {
 // Addresses that the host has already stay.
 std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& settings) {
   if (settings.filter.promiscuous && !host.rights().may_sniff) {
-    host.count(HostCounter::kRefusedPromiscuous);
+    host.stats().count(HostCounter::kRefusedPromiscuous);
     if (host.allowance().is_first_sniff_refusal()) {
       base::log_warn(
           {base::EventKind::kRefused, host.name()},
@@ -40,7 +40,7 @@ AddressPolicy::Own NicService::own_address() const {
 
 // Once for each address: a host asks for it again and again.
 void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
-  host.count(HostCounter::kRefusedAddress);
+  host.stats().count(HostCounter::kRefusedAddress);
   if (!host.allowance().is_new_refusal(mac)) return;
   base::log_warn({base::EventKind::kRefused, host.name()},
                  "host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +

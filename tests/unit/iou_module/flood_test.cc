@@ -208,11 +208,12 @@ TEST(FloodTest, S001_08_a_full_memory_table_lets_nobody_in_and_harms_nobody) {
     taken.push_back(*handle);
   }
   AttachedHost& first = *harness.unit->hosts().at(0);
-  EXPECT_TRUE(first.is_made());
   LanNic& owner = *harness.unit->nics()[0];
-  EXPECT_FALSE(
+  fabric::Mgmt reply;
+  EXPECT_EQ(
       AttachedHost({}, *harness.adapter, first.link(), harness.random, owner, harness.clock.now())
-          .is_made());
+          .accept({}, {}, reply),
+      fabric::MgmtReject::kNoResources);
   std::size_t refused = 0;
   for (; refused < 20; ++refused) {
     harness.run(Iou::kAttachIntervalOfLink);

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 constexpr base::Time kStart{10s};
 
 TEST(HostLifeTest, ends_once_and_by_failing_first) {
-  HostLife life;
+  HostLife life(kStart);
   EXPECT_EQ(life.state(), HostState::kAttached);
   EXPECT_FALSE(life.has_ended());
   life.fail();
@@ -22,7 +22,7 @@ TEST(HostLifeTest, ends_once_and_by_failing_first) {
 }
 
 TEST(HostLifeTest, may_fail_while_it_closes) {
-  HostLife life;
+  HostLife life(kStart);
   life.begin_close();
   EXPECT_EQ(life.state(), HostState::kClosing);
   EXPECT_FALSE(life.has_ended());
@@ -31,14 +31,14 @@ TEST(HostLifeTest, may_fail_while_it_closes) {
 }
 
 TEST(HostLifeDeathTest, a_host_that_has_not_failed_is_not_closed) {
-  HostLife life;
+  HostLife life(kStart);
   EXPECT_DEATH(life.close(), "");
   life.fail();
   EXPECT_DEATH(life.begin_close(), "");
 }
 
 TEST(HostLifeTest, fails_when_its_link_is_down_for_too_long) {
-  HostLife life;
+  HostLife life(kStart);
   EXPECT_FALSE(life.expire(true, kStart));
   EXPECT_EQ(life.deadline(), base::kNever);
   EXPECT_FALSE(life.expire(false, kStart));
@@ -51,7 +51,7 @@ TEST(HostLifeTest, fails_when_its_link_is_down_for_too_long) {
 }
 
 TEST(HostLifeTest, counts_the_time_from_when_the_link_went_down_last) {
-  HostLife life;
+  HostLife life(kStart);
   EXPECT_FALSE(life.expire(false, kStart));
   EXPECT_FALSE(life.expire(true, kStart + 59s));
   EXPECT_EQ(life.deadline(), base::kNever);

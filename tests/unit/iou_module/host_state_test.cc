@@ -35,32 +35,32 @@ struct HostStateUnitTest : ::testing::Test {
 };
 
 TEST_F(HostStateUnitTest, a_host_that_fails_is_closed_once_and_hears_nothing_more) {
-  EXPECT_EQ(host().state(), HostState::kAttached);
+  EXPECT_EQ(host().life().state(), HostState::kAttached);
   EXPECT_TRUE(host().wants(mac_number(1)));
   host().fail();
-  EXPECT_EQ(host().state(), HostState::kFailed);
+  EXPECT_EQ(host().life().state(), HostState::kFailed);
   EXPECT_FALSE(host().wants(mac_number(1)));
   EXPECT_FALSE(host().is_heard());
   host().fail();
-  EXPECT_EQ(host().state(), HostState::kFailed);
+  EXPECT_EQ(host().life().state(), HostState::kFailed);
   host().close(unit.clock.now());
-  EXPECT_EQ(host().state(), HostState::kClosed);
+  EXPECT_EQ(host().life().state(), HostState::kClosed);
   host().close(unit.clock.now());
   host().fail();
   host().begin_close();
-  EXPECT_EQ(host().state(), HostState::kClosed);
+  EXPECT_EQ(host().life().state(), HostState::kClosed);
   unit.run(1ms);
   EXPECT_TRUE(unit.unit->hosts().empty());
 }
 
 TEST_F(HostStateUnitTest, a_host_that_closes_is_still_heard_and_may_fail) {
   host().begin_close();
-  EXPECT_EQ(host().state(), HostState::kClosing);
+  EXPECT_EQ(host().life().state(), HostState::kClosing);
   EXPECT_TRUE(host().is_heard());
   host().begin_close();
-  EXPECT_EQ(host().state(), HostState::kClosing);
+  EXPECT_EQ(host().life().state(), HostState::kClosing);
   host().fail();
-  EXPECT_EQ(host().state(), HostState::kFailed);
+  EXPECT_EQ(host().life().state(), HostState::kFailed);
 }
 
 using HostStateDeathTest = HostStateUnitTest;
