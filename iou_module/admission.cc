@@ -135,7 +135,7 @@ base::Status Admission::evict(const std::string& name, base::Time now) {
     const KnownHost* known = known_of(host.link());
     if (known != nullptr && !known->rights.name.empty()) return known->rights.name == name;
     return label_of(host, unit_->hosts()) == name || host.link().peer_key() == name ||
-           name_with_node(host.stated_name(), host.identity().node) == name;
+           name_with_node(host.identity().stated_name(), host.identity().node()) == name;
   };
   const auto evict_and_end = [&](const AttachedHost& host) {
     if (!is_meant(host)) return false;
@@ -163,7 +163,7 @@ control::KnownPeers Admission::peers() const {
     control::KnownPeer row;
     row.name = label_of(*host, unit_->hosts());
     row.user = host->link().peer_user();
-    if (host->link().peer_key().empty()) row.node = name_with_node("", host->identity().node);
+    if (host->link().peer_key().empty()) row.node = name_with_node("", host->identity().node());
     row.rights = "default";
     add_host(row, *host);
     others.push_back(std::move(row));
@@ -232,7 +232,7 @@ std::string Admission::name_of(const PublicKey& key) const {
     return host->rights.name;
   }
   for (const AttachedHost* host : unit_->hosts()) {
-    if (host->link().peer_key() == text) return host->name();
+    if (host->link().peer_key() == text) return host->identity().name();
   }
   return "the host with the key " + text;
 }
@@ -259,10 +259,10 @@ base::Status Admission::check_admission(const fabric::Link& link) const {
     return base::Error("this host is not in the hosts file of the I/O unit");
   }
   if (known->rights.name.empty() || unit_ == nullptr) return {};
-  const HostIdentity identity{id_of(link), link.peer_instance()};
+  const HostProcess process{id_of(link), link.peer_instance()};
   for (const AttachedHost* other : unit_->hosts()) {
     if (&other->link() == &link || !other->is_reachable()) continue;
-    if (other->identity() == identity) continue;  // it comes by another path
+    if (other->identity().process() == process) continue;  // it comes by another path
     if (known_of(other->link()) != known) continue;
     return base::Error("host " + known->rights.name + " is attached already, from " +
                        other->link().peer_name());

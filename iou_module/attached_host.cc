@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "iou_module/host_label.h"
-
 namespace splitnic::iou {
 namespace {
 
@@ -24,7 +22,6 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       link_(link),
       partition_(config.pair.partition),
       asks_any_nic_(config.asks_any_nic),
-      identity_{config.id.value_or(host_id_of(link)), link.peer_instance()},
       allowance_(config.rights, config.unit_queues, config.memory_usual, config.limits),
       life_(now),
       now_(now),
@@ -35,6 +32,8 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
         return connection_.first().request(code, data, std::move(done));
       }),
       connection_(adapter, charged_to(allowance_.memory_account(), config.pair), random, *this),
+      identity_({config.id.value_or(host_id_of(link)), link.peer_instance()}, allowance_.rights(),
+                connection_.first().peer_name()),
       made_(make_ring(config)) {}
 
 base::Status AttachedHost::make_ring(const AttachedHostConfig& config) {
@@ -57,10 +56,6 @@ fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::M
 void AttachedHost::set_rights(HostRights rights) {
   allowance_.set_rights(std::move(rights));
   is_changed_ = true;
-}
-
-void AttachedHost::set_states_name_of_another(bool is_of_another) {
-  name_with_node_ = is_of_another ? name_with_node(stated_name(), identity_.node) : "";
 }
 
 void AttachedHost::begin_close() {

@@ -2,13 +2,14 @@
 // alone, so a frame that it cannot take now waits here or is dropped and counted under its name,
 // and no other host notices [S001-08]:
 //
+//   HostIdentity   its process and its name
 //   HostAllowance  what it may do and use      HostTxQueue   frames that wait for it
 //   HostLife       from CONNECT_REQ to the end HostDelivery  when and by which queue they leave
 //   HostNotifier   EVENT and ANNOUNCE          HostRxBatch   frames that it has sent
 //   HostStats      its counters
 //
-// It owns its connection and receives the callbacks of it, which it passes on to its owner with its
-// own identity. Thread: the data thread.
+// It owns its connection and receives the callbacks of it, which it passes on to its owner.
+// Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include "iou_module/host_allowance.h"
 #include "iou_module/host_delivery.h"
 #include "iou_module/host_id.h"
+#include "iou_module/host_identity.h"
 #include "iou_module/host_life.h"
 #include "iou_module/host_limits.h"
 #include "iou_module/host_notifier.h"
@@ -32,7 +34,7 @@
 #include "iou_module/host_rx_batch.h"
 #include "iou_module/host_stats.h"
 #include "iou_module/host_tx_queue.h"
-#include "iou_module/parked_settings.h"
+#include "iou_module/nic_settings.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/connection.h"
 
@@ -71,18 +73,8 @@ class AttachedHost final : private messaging::PairOwner {
                base::Random& random, HostOwner& owner, base::Time now);
 
   // -- who it is, and what it may do --
+  HostIdentity& identity() { return identity_; }
   const HostIdentity& identity() const { return identity_; }
-  // The one of the hosts file, else the one that it states, with its EUI-64 behind it if that is
-  // the name of another host of the hosts file. [L-7]
-  const std::string& name() const {
-    if (!rights().name.empty()) return rights().name;
-    return states_name_of_another() ? name_with_node_ : stated_name();
-  }
-  // Known from accept() on.
-  const std::string& stated_name() const { return connection_.first().peer_name(); }
-  // The hosts file gives the stated name to another host, or does not any more.
-  void set_states_name_of_another(bool is_of_another);
-  bool states_name_of_another() const { return !name_with_node_.empty(); }
   fabric::Link& link() const { return link_; }
   messaging::Connection& connection() { return connection_; }
   const messaging::Connection& connection() const { return connection_; }
@@ -207,8 +199,6 @@ class AttachedHost final : private messaging::PairOwner {
   fabric::Link& link_;
   const fabric::PartitionKey partition_;
   const bool asks_any_nic_;
-  const HostIdentity identity_;
-  std::string name_with_node_;  // "": the stated name is of no other host
   HostAllowance allowance_;
   HostLife life_;
   bool is_changed_ = true;
@@ -224,8 +214,9 @@ class AttachedHost final : private messaging::PairOwner {
   HostDelivery delivery_;
   HostNotifier notifier_;  // before the connection, which holds its requests
   messaging::Connection connection_;
-  base::Status made_;    // the ring; without it the host is refused
-  std::string refusal_;  // the reply points to it
+  HostIdentity identity_;  // the connection has the stated name
+  base::Status made_;      // the ring; without it the host is refused
+  std::string refusal_;    // the reply points to it
 };
 
 }  // namespace splitnic::iou

@@ -29,16 +29,16 @@ std::string name_with_node(const std::string& name, const HostId& node) {
 }
 
 std::string label_of(const AttachedHost& host, const std::vector<AttachedHost*>& all) {
-  const std::string& stated = host.stated_name();
-  if (!host.rights().name.empty() || stated.empty()) return host.name();
-  const HostId& node = host.identity().node;
-  bool has_namesake = host.states_name_of_another();
+  const std::string& stated = host.identity().stated_name();
+  if (!host.rights().name.empty() || stated.empty()) return host.identity().name();
+  const HostId& node = host.identity().node();
+  bool has_namesake = host.identity().states_name_of_another();
   bool has_its_eui64 = false;
   for (const AttachedHost* other : all) {
     if (other == &host || other->has_ended() || !other->rights().name.empty()) continue;
-    if (other->stated_name() != stated) continue;
+    if (other->identity().stated_name() != stated) continue;
     has_namesake = true;
-    const HostId& its = other->identity().node;
+    const HostId& its = other->identity().node();
     has_its_eui64 = has_its_eui64 || (its != node && its.eui64 == node.eui64);
   }
   if (!has_namesake) return stated;

@@ -7,13 +7,13 @@ namespace splitnic::iou {
 void HostTable::remove_ended(base::Time now) {
   for (const auto& host : hosts_) {
     if (!host->has_ended() || host->is_stopped_for(kClaimedFor, now_)) continue;
-    keep_addresses(host->identity().node, host->nic().addresses());
+    keep_addresses(host->identity().node(), host->nic().addresses());
   }
   std::vector<HostId> ended;
   std::erase_if(hosts_, [&](const auto& host) {
     if (!host->has_ended()) return false;
     host->close(now);
-    ended.push_back(host->identity().node);
+    ended.push_back(host->identity().node());
     removed_.merge(host->stats().counters);
     host->connection().for_each(
         [&](const messaging::ChannelPair& pair) { pair.add_to(removed_pairs_); });
@@ -35,11 +35,11 @@ void HostTable::exchange_news(base::Time now) {
   for (const auto& host : hosts_) {
     const bool was_usable = host->was_usable();
     if (host->has_ended() || !host->take_change()) continue;
-    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().node)) {
+    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().node())) {
       host->hold_until(now + messaging::kQueueSettleFor);
     }
     siblings_->notify({.nic = nic_,
-                       .node = host->identity().node,
+                       .node = host->identity().node(),
                        .is_usable = host->is_usable(),
                        .settings = host->nic(),
                        .macs = host->rights().macs});
@@ -76,7 +76,7 @@ void HostTable::keep_addresses(const HostId& node, std::vector<lan::MacAddress> 
 void HostTable::yield_to(const HostId& node, const NicSettings& settings) {
   const std::vector<lan::MacAddress> macs = settings.addresses();
   for (const auto& host : hosts_) {
-    const HostId own = host->identity().node;
+    const HostId own = host->identity().node();
     if (own == node || (!host->is_stopped_for(kClaimedFor, now_) && own < node)) continue;
     const auto is_own = [&](const lan::MacAddress& mac) { return host->nic().owns(mac); };
     if (std::ranges::any_of(macs, is_own)) host->fail();
@@ -94,7 +94,7 @@ void HostTable::on_handed(const HostId& node, base::Bytes frame) {
 AttachedHost* HostTable::find_node(const HostId& node) const {
   AttachedHost* found = nullptr;
   for (const auto& host : hosts_) {
-    if (host->identity().node != node || host->has_ended()) continue;
+    if (host->identity().node() != node || host->has_ended()) continue;
     if (found == nullptr || host->is_usable()) found = host.get();
   }
   return found;
@@ -127,7 +127,7 @@ bool HostTable::is_taken(const lan::MacAddress& mac, const AttachedHost& by) con
     return host.get() != &by && !host->has_ended() && host->nic().owns(mac) &&
            !host->is_stopped_for(kClaimedFor, now_);
   };
-  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, by.identity().node, now_);
+  return std::ranges::any_of(hosts_, owns_it) || neighbours_.owns(mac, by.identity().node(), now_);
 }
 
 void HostTable::give(const lan::MacAddress& mac, const AttachedHost& by) {
@@ -146,7 +146,7 @@ void HostTable::learn_source(const lan::MacAddress& source, base::Bytes frame) {
 }
 
 void HostTable::note_group(const AttachedHost& from, base::Bytes frame) {
-  const HostId node = from.identity().node;
+  const HostId node = from.identity().node();
   const SentGroups::Head head = SentGroups::head_of(frame);
   groups_.note(node, head, now_);
   if (siblings_ != nullptr) siblings_->notify_group({nic_, node, head});
@@ -172,7 +172,7 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
     is_wanted = true;
   }
   if (!neighbours_.has_absent()) return is_wanted;
-  const HostId sender = except == nullptr ? HostId() : except->identity().node;
+  const HostId sender = except == nullptr ? HostId() : except->identity().node();
   return neighbours_.hand(frame, destination, sender) || is_wanted;
 }
 
@@ -183,7 +183,7 @@ void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& ex
     }
   }
   if (neighbours_.has_absent()) {
-    neighbours_.hand_to_sniffers(frame, except.identity().node);
+    neighbours_.hand_to_sniffers(frame, except.identity().node());
   }
 }
 

@@ -59,10 +59,10 @@ class HostTable {
   bool is_taken(const lan::MacAddress& mac, const AttachedHost& by) const;
   // Returns true if a host that is gone had this address last, and may come back for it.
   bool was_of_another(const lan::MacAddress& mac, const AttachedHost& by) const {
-    return former_.is_of_another(mac, by.identity().node, now_);
+    return former_.is_of_another(mac, by.identity().node(), now_);
   }
   // The host has started its NIC: what it had before is free.
-  void on_started(const AttachedHost& host) { former_.forget(host.identity().node); }
+  void on_started(const AttachedHost& host) { former_.forget(host.identity().node()); }
   // `by` has got this address: a host that is_taken() does not respect any more fails, and its next
   // connection finds out.
   void give(const lan::MacAddress& mac, const AttachedHost& by);

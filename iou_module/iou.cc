@@ -64,12 +64,13 @@ base::Time Iou::deadline() const {
 // At most once per connection: the queue pair that refused the access ends with it.
 void Iou::note_refused_access(const AttachedHost& host) {
   if (!host.connection().has_refused_access()) return;
-  const HostId principal = host.identity().node.principal();
+  const HostId principal = host.identity().node().principal();
   if (config_.siblings != nullptr) config_.siblings->notify_refused(principal);
   if (!quarantine_.note(principal, now_)) return;
   counters_.add(IouCounter::kQuarantined);
-  base::log_warn({base::EventKind::kRefused, host.name()},
-                 "host " + host.name() + " blocked for " +
+  const std::string& name = host.identity().name();
+  base::log_warn({base::EventKind::kRefused, name},
+                 "host " + name + " blocked for " +
                      std::to_string(Quarantine::kFor / std::chrono::seconds(1)) +
                      " s after repeated remote access errors");
 }
@@ -77,12 +78,12 @@ void Iou::note_refused_access(const AttachedHost& host) {
 void Iou::on_refused_access(const HostId& principal, base::Time now) {
   if (!quarantine_.note(principal, now)) return;
   end_hosts(
-      [&](const AttachedHost& host) { return host.identity().node.principal() == principal; });
+      [&](const AttachedHost& host) { return host.identity().node().principal() == principal; });
 }
 
 bool Iou::is_same_process(const AttachedHost& host, const fabric::Link& link) const {
   return &host.link() == &link ||
-         host.identity() == HostIdentity{rights().id_of(link), link.peer_instance()};
+         host.identity().process() == HostProcess{rights().id_of(link), link.peer_instance()};
 }
 
 // A host has one connection: a new one ends the one before, whatever path that took. A path that
@@ -122,8 +123,9 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
 
 void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
   if (config_.queue == 0) {
-    base::log_info({base::EventKind::kDisconnected, host.name()},
-                   "host " + host.name() + " disconnected: " + why);
+    const std::string& name = host.identity().name();
+    base::log_info({base::EventKind::kDisconnected, name},
+                   "host " + name + " disconnected: " + why);
   }
   if (host.is_up()) {
     counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
@@ -161,7 +163,8 @@ void Iou::on_duplicate(fabric::Link& link, std::string_view from) {
   if (config_.queue > 0 || !duplicates_.note(&link, now_)) return;
   std::string name = link.peer_name();
   for (const AttachedHost* host : hosts()) {
-    if (&host->link() == &link && !host->has_ended()) name.insert(0, host->name() + " at ");
+    if (&host->link() == &link && !host->has_ended())
+      name.insert(0, host->identity().name() + " at ");
   }
   base::log_warn({base::EventKind::kRefused, std::string(from)},
                  "a second host at " + std::string(from) + " is refused: it has the identity of " +
@@ -215,26 +218,27 @@ void Iou::on_disconnected(fabric::ConnectionId id, std::string_view why) {
 }
 
 void Iou::on_host_up(LanNic& nic, AttachedHost& host) {
+  const std::string& name = host.identity().name();
   if (config_.queue > 0) {
     counters_.add(IouCounter::kQueuesUp);
-    return base::log_debug("queue " + std::to_string(config_.queue) + " of host " + host.name() +
+    return base::log_debug("queue " + std::to_string(config_.queue) + " of host " + name +
                            " attached");
   }
   counters_.add(IouCounter::kHostsUp);
-  base::log_info({base::EventKind::kConnected, host.name()},
-                 "host " + host.name() + " attached from " + host.link().peer_name() +
+  base::log_info({base::EventKind::kConnected, name},
+                 "host " + name + " attached from " + host.link().peer_name() +
                      (nics_.size() == 1 ? "" : " to NIC " + std::to_string(nic.number())));
 }
 
 void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) {
+  const std::string& name = host.identity().name();
   if (config_.queue > 0) {
     counters_.add(IouCounter::kQueuesDown);
-    base::log_debug("queue " + std::to_string(config_.queue) + " of host " + host.name() +
+    base::log_debug("queue " + std::to_string(config_.queue) + " of host " + name +
                     " detached: " + why);
   } else {
     counters_.add(IouCounter::kHostsDown);
-    base::log_info({base::EventKind::kDisconnected, host.name()},
-                   "host " + host.name() + " detached: " + why);
+    base::log_info({base::EventKind::kDisconnected, name}, "host " + name + " detached: " + why);
   }
   note_refused_access(host);
   nic.end(host, now_);
@@ -256,19 +260,20 @@ void Iou::on_lan_change(const lan::FramePort& port, const lan::PortState& before
 
 void Iou::on_host_change(const AttachedHost& host, const NicSettings& before) {
   if (config_.queue > 0) return;
+  const std::string& name = host.identity().name();
   const NicSettings& now = host.nic();
   if (now.mac && now.mac != before.mac) {
-    base::log_info({base::EventKind::kMac, host.name()},
-                   "host " + host.name() + " has the MAC address " + control::mac_text(*now.mac));
+    base::log_info({base::EventKind::kMac, name},
+                   "host " + name + " has the MAC address " + control::mac_text(*now.mac));
   }
   if (now.mtu != before.mtu) {
-    base::log_info({base::EventKind::kMtu, host.name()},
-                   "host " + host.name() + " has the MTU " + std::to_string(now.mtu));
+    base::log_info({base::EventKind::kMtu, name},
+                   "host " + name + " has the MTU " + std::to_string(now.mtu));
   }
   if (now.filter.promiscuous != before.filter.promiscuous) {
     base::log_info(
-        {base::EventKind::kNote, host.name()},
-        "host " + host.name() +
+        {base::EventKind::kNote, name},
+        "host " + name +
             (now.filter.promiscuous ? " is in promiscuous mode: it receives the frames of others"
                                     : " has left promiscuous mode"));
   }

@@ -185,9 +185,9 @@ std::string Iou::unknown_nic_text(std::uint32_t requested) const {
 fabric::MgmtReject Iou::accept_additional(fabric::ConnectionId id, fabric::Link& link,
                                           const fabric::Mgmt& request, fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
-  const HostIdentity identity{rights().id_of(link), link.peer_instance()};
+  const HostProcess process{rights().id_of(link), link.peer_instance()};
   for (AttachedHost* host : hosts()) {
-    if (&host->link() == &link && !host->has_ended() && host->identity() == identity) {
+    if (&host->link() == &link && !host->has_ended() && host->identity().process() == process) {
       return host->connection().accept(id, link, request, reply, now_);
     }
   }

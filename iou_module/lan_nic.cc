@@ -58,7 +58,7 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
 void LanNic::set_up(AttachedHost& host, base::Time now) {
   compare_name(host);
   host.nic().mtu = state_.mtu;
-  if (auto kept = parked_.take(host.identity(), now)) {
+  if (auto kept = parked_.take(host.identity().process(), now)) {
     host.nic() = *std::move(kept);
     host.nic().mtu = std::min(host.nic().mtu, state_.mtu);
   }
@@ -68,8 +68,9 @@ void LanNic::set_up(AttachedHost& host, base::Time now) {
 
 // With those of the hosts file: whoever is not in it does not appear as one of them. [L-7]
 void LanNic::compare_name(AttachedHost& host) const {
-  host.set_states_name_of_another(host.rights().name.empty() &&
-                                  config_.rights->names(host.stated_name()));
+  HostIdentity& identity = host.identity();
+  identity.set_states_name_of_another(host.rights().name.empty() &&
+                                      config_.rights->names(identity.stated_name()));
 }
 
 void LanNic::update_rights(base::Time now) {
@@ -87,7 +88,7 @@ void LanNic::update_rights(base::Time now) {
 
 void LanNic::end(AttachedHost& host, base::Time now) {
   if (host.has_ended()) return;
-  parked_.park(host.identity(), host.nic(), now);
+  parked_.park(host.identity().process(), host.nic(), now);
   host.fail();
 }
 
@@ -109,8 +110,9 @@ bool LanNic::step(base::Time now) {
     host->notify(state_, now);
     if (host->expire(now)) {
       counters_.add(LanCounter::kHostsSilent);
-      base::log_info({base::EventKind::kDisconnected, host->name()},
-                     "host " + host->name() + " removed: its link was down for " +
+      const std::string& name = host->identity().name();
+      base::log_info({base::EventKind::kDisconnected, name},
+                     "host " + name + " removed: its link was down for " +
                          std::to_string(HostLife::kAwayMax / std::chrono::seconds(1)) + " s");
     }
   }

@@ -8,7 +8,7 @@ namespace splitnic::iou {
 
 base::Status MtuFollower::request(std::uint32_t mtu, const AttachedHost& host, base::Time now) {
   wanted_ = mtu;
-  by_ = host.identity().node;
+  by_ = host.identity().node();
   return now >= not_before_ ? set(now) : base::Status();
 }
 
@@ -39,7 +39,7 @@ base::Status MtuFollower::set(base::Time now) {
 std::uint32_t MtuFollower::mtu_of_others() const {
   std::uint32_t most = 0;
   for (const auto& host : hosts_) {
-    if (host->identity().node == by_ || host->has_ended() || !host->nic().started) continue;
+    if (host->identity().node() == by_ || host->has_ended() || !host->nic().started) continue;
     most = std::max(most, host->nic().mtu);
   }
   return most;

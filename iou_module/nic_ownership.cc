@@ -21,7 +21,7 @@ std::optional<NicOwnership::Holder> NicOwnership::holder(const HostId& asking) c
   if (!rules_.is_exclusive) return std::nullopt;
   std::optional<Holder> found;
   if (const AttachedHost* here = owner()) {
-    found = {here->identity().node, here->name()};
+    found = {here->identity().node(), here->identity().name()};
   } else if (last_) {
     found = last_->holder;
   } else if (const auto other = hosts_.other_neighbour(asking); other && !rules_.is_queue_0) {
@@ -43,8 +43,8 @@ bool NicOwnership::step(base::Time now) {
 
 bool NicOwnership::waits_for_last(base::Time now) {
   if (owner_ != nullptr && (owner_->nic().mac || owner_->nic().started)) {
-    if (!last_ || last_->holder.node != owner_->identity().node) refused_.reset();
-    last_ = {{owner_->identity().node, owner_->name()}, base::kNever};
+    if (!last_ || last_->holder.node != owner_->identity().node()) refused_.reset();
+    last_ = {{owner_->identity().node(), owner_->identity().name()}, base::kNever};
     return false;
   }
   if (!last_) return false;

@@ -13,9 +13,10 @@ std::optional<Refusal> NicService::check(AttachedHost& host, const NicSettings& 
   if (settings.filter.promiscuous && !host.rights().may_sniff) {
     host.stats().count(HostCounter::kRefusedPromiscuous);
     if (host.allowance().is_first_sniff_refusal()) {
+      const std::string& name = host.identity().name();
       base::log_warn(
-          {base::EventKind::kRefused, host.name()},
-          "host " + host.name() +
+          {base::EventKind::kRefused, name},
+          "host " + name +
               " may not use promiscuous mode: --grant sniff, or the hosts file, permits it");
     }
     return Refusal::kPromiscuous;
@@ -42,9 +43,10 @@ AddressPolicy::Own NicService::own_address() const {
 void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
   host.stats().count(HostCounter::kRefusedAddress);
   if (!host.allowance().is_new_refusal(mac)) return;
-  base::log_warn({base::EventKind::kRefused, host.name()},
-                 "host " + host.name() + " may not have the MAC address " + control::mac_text(mac) +
-                     ": " + remedy_of(why));
+  const std::string& name = host.identity().name();
+  base::log_warn({base::EventKind::kRefused, name},
+                 "host " + name + " may not have the MAC address " + control::mac_text(mac) + ": " +
+                     remedy_of(why));
 }
 
 bool NicService::enforce(AttachedHost& host, bool is_new) {

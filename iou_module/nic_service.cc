@@ -77,7 +77,7 @@ bool read_list(const List& from, Check is_good, std::vector<lan::MacAddress>& to
 
 CfgReply NicService::serve(AttachedHost& host, const CfgRequest& request) {
   CfgReply reply = carry_out(host, request);
-  base::log_debug("host " + host.name() + ": " + std::string(name(request.code)) + ": " +
+  base::log_debug("host " + host.identity().name() + ": " + std::string(name(request.code)) + ": " +
                   std::string(name(reply.status)));
   return reply;
 }

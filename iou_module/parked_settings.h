@@ -6,30 +6,22 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "iou_module/host_id.h"
+#include "iou_module/host_process.h"
 #include "iou_module/nic_settings.h"
 
 namespace splitnic::iou {
-
-// One process of one node; a restarted one has another instance.
-struct HostIdentity {
-  HostId node;
-  std::uint64_t instance = 0;
-  friend bool operator==(const HostIdentity&, const HostIdentity&) = default;
-};
 
 class ParkedSettings {
  public:
   static constexpr base::Duration kKeptFor = std::chrono::seconds(60);
   static constexpr std::size_t kHostsMax = 256;
 
-  void park(const HostIdentity& host, NicSettings settings, base::Time now) {
+  void park(const HostProcess& host, NicSettings settings, base::Time now) {
     static_cast<void>(take(host, now));
     if (kept_.size() == kHostsMax) kept_.erase(kept_.begin());
     settings.started = false;
@@ -37,7 +29,7 @@ class ParkedSettings {
   }
   // Removes and returns the settings of this process, unless it was away for too long. Settings of
   // an earlier process of the same node are dropped.
-  std::optional<NicSettings> take(const HostIdentity& host, base::Time now) {
+  std::optional<NicSettings> take(const HostProcess& host, base::Time now) {
     std::optional<NicSettings> found;
     std::erase_if(kept_, [&](Kept& k) {
       if (k.until > now && k.host == host) found = std::move(k.settings);
@@ -49,7 +41,7 @@ class ParkedSettings {
 
  private:
   struct Kept {
-    HostIdentity host;
+    HostProcess host;
     NicSettings settings;
     base::Time until;
   };

@@ -166,7 +166,7 @@ bool World::take_hostile(base::Bytes frame) {
 iou::AttachedHost* World::attached() const {
   iou::AttachedHost* found = nullptr;
   for (iou::AttachedHost* host_there : iou->hosts()) {
-    if (host_there->identity().node.eui64 == host_eui64_) found = host_there;
+    if (host_there->identity().node().eui64 == host_eui64_) found = host_there;
   }
   return found;
 }
@@ -174,7 +174,7 @@ iou::AttachedHost* World::attached() const {
 bool World::is_host_up() const {
   const std::vector<iou::AttachedHost*> all = iou->hosts();
   return std::ranges::count_if(all, [this](const iou::AttachedHost* one) {
-           return one->identity().node.eui64 == host_eui64_ && one->connection().up() &&
+           return one->identity().node().eui64 == host_eui64_ && one->connection().up() &&
                   one->link().up();
          }) == 1;
 }
@@ -266,7 +266,7 @@ bool World::quiet() const {
   return tap.queued() == 0 && lan.queued() == 0 && host->connection_up() &&
          host->connection()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [this](const auto& s) {
-           return s->identity().node.eui64 != host_eui64_ ||
+           return s->identity().node().eui64 != host_eui64_ ||
                   (s->tx_queue().empty() && s->connection().pushes_in_flight() == 0);
          });
 }
@@ -294,7 +294,7 @@ std::string World::pools_fault() const {
   };
   const auto host_pools = host->connection()->pools();
   for (const auto& s : iou->hosts()) {
-    if (!s->connection().up() || s->identity().node.eui64 != host_eui64_) continue;
+    if (!s->connection().up() || s->identity().node().eui64 != host_eui64_) continue;
     const auto iou_pools = s->connection().pools();
     if (auto fault = compare(host_pools, iou_pools); !fault.empty()) return "host's " + fault;
     if (auto fault = compare(iou_pools, host_pools); !fault.empty()) return "I/O unit's " + fault;
@@ -310,7 +310,7 @@ void World::collect_forbidden() {
   host->visit_counters(look);
   if (!hostile) iou->visit_counters(look);
   for (const auto& s : iou->hosts()) {
-    if (s->identity().node.eui64 != host_eui64_) continue;
+    if (s->identity().node().eui64 != host_eui64_) continue;
     s->connection().visit_counters(look);
     s->stats().counters.visit(look);
   }

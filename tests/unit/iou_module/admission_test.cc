@@ -219,7 +219,7 @@ TEST_F(AdmissionTest, S_56_M_8_hosts_behind_a_keyed_switch_are_known_by_their_li
   EXPECT_EQ(id.proof, HostId::Proof::kNode);
   EXPECT_EQ(id.number, first.link->local_lid().value);
   EXPECT_EQ(id.eui64, fabric::Eui64(first.eui64));
-  EXPECT_EQ(harness.unit->hosts().at(0)->identity().node, id) << "quarantine and budgets are its";
+  EXPECT_EQ(harness.unit->hosts().at(0)->identity().node(), id) << "quarantine and budgets are its";
   EXPECT_EQ(row("office").state, "up");
   EXPECT_FALSE(harness.connect(second));
   EXPECT_NE(second.refusal.find("not in the hosts file"), std::string::npos) << second.refusal;

@@ -206,7 +206,7 @@ TEST(NicsOwnershipTest, S001_46_no_host_takes_another_queue_of_a_nic) {
   TestHost& other = harness.add_host();
   ASSERT_TRUE(harness.connect(owner));
   HostNews news;
-  news.node = harness.unit->hosts().at(0)->identity().node;
+  news.node = harness.unit->hosts().at(0)->identity().node();
   owner.end();
   harness.run(5ms);
   harness.unit->on_news(0, news);

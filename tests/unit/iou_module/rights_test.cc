@@ -124,7 +124,7 @@ TEST_F(RightsTest, rights_that_do_not_change_what_is_in_force_end_nothing) {
   harness.unit->update_rights(harness.clock.now());
   harness.run(1s);
   EXPECT_TRUE(host.up());
-  EXPECT_EQ(harness.unit->hosts().at(0)->name(), "office");
+  EXPECT_EQ(harness.unit->hosts().at(0)->identity().name(), "office");
   EXPECT_TRUE(harness.has_counter("host.office.iou.to_host.frames"));
 }
 

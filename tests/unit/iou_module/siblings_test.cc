@@ -255,7 +255,7 @@ TEST_F(SiblingsTest, S_59_all_queues_count_refused_accesses_together) {
   ASSERT_TRUE(q0.attach(host, kMac));
   run();
   ASSERT_TRUE(q1.attach(host_at_1, kMac));
-  const HostId principal = q0.unit->hosts().at(0)->identity().node.principal();
+  const HostId principal = q0.unit->hosts().at(0)->identity().node().principal();
   for (int refused = 0; refused < 7; ++refused) set.of(1)->notify_refused(principal);
   run();
   EXPECT_TRUE(host.up());
