@@ -96,7 +96,7 @@ void Admin::add_details(control::PeerInfo& peer, const LanNic& nic,
                         const AttachedHost& host) const {
   peer.details = control::nic_details(host.nic().state());
   peer.details.emplace_back("nic_started", host.nic().started);
-  peer.details.emplace_back("frames_waiting", std::uint64_t{host.tx_queue().size()});
+  peer.details.emplace_back("frames_waiting", std::uint64_t{host.tx().queue().size()});
   peer.details.emplace_back("partition", std::uint64_t{host.partition().value});
   if (const auto age = admission_.keys_age(host.link())) {
     peer.details.emplace_back("keys_agreed_before_seconds",

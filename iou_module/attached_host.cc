@@ -27,7 +27,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       now_(now),
       stopped_since_(now),
       charge_(&allowance_.memory_account()),
-      tx_queue_(nic_, allowance_.vlans(), stats_.counters, config.frames_max),
+      tx_(connection_, nic_, allowance_.vlans(), stats_, config.frames_max),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
         return connection_.first().request(code, data, std::move(done));
       }),
@@ -38,8 +38,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
 
 base::Status AttachedHost::make_ring(const AttachedHostConfig& config) {
   if (!charge_.add(kObjectBytes + config.ring_bytes)) return base::account_error();
-  if (auto allocated = tx_queue_.allocate(config.ring_bytes); !allocated) return allocated;
-  return connection_.register_frames(tx_queue_.arena());
+  return tx_.allocate(config.ring_bytes);
 }
 
 fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::Mgmt& request,
@@ -59,7 +58,8 @@ void AttachedHost::set_rights(HostRights rights) {
 }
 
 void AttachedHost::begin_close() {
-  if (life_.state() != HostState::kAttached || !connection_.up() || !tx_queue_.empty()) return;
+  if (life_.state() != HostState::kAttached || !connection_.up()) return;
+  if (!tx_.queue().empty()) return;
   life_.begin_close();
   connection_.begin_close();
 }
@@ -77,13 +77,12 @@ void AttachedHost::close(base::Time now) {
   stats_.counters.add(HostCounter::kFromHostBytes, received_.bytes());
   // Frames that are not for the LAN are counted already; they wait only for those before them.
   stats_.counters.add(HostCounter::kDropEnded, arrived - received_.not_for_lan());
-  stats_.counters.add(HostCounter::kDropToHostEnded, tx_queue_.size());
-  stats_.counters.add(HostCounter::kLost, connection_.pushes_in_flight());
+  tx_.count_ended();
   connection_.close(now);
 }
 
 base::Time AttachedHost::deadline() const {
-  const base::Time at = std::min({connection_.deadline(), delivery_.deadline(), life_.deadline()});
+  const base::Time at = std::min({connection_.deadline(), tx_.deadline(), life_.deadline()});
   return is_reachable() ? std::min(at, notifier_.deadline()) : at;
 }
 
@@ -100,7 +99,7 @@ void AttachedHost::notify(const lan::PortState& lan, base::Time now) {
 }
 
 void AttachedHost::on_pair_up(messaging::ChannelPair&) {
-  on_delivery_settings();
+  tx_.on_settings();
   owner_.on_host_up(*this);
 }
 

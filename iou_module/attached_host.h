@@ -2,10 +2,9 @@
 // alone, so a frame that it cannot take now waits here or is dropped and counted under its name,
 // and no other host notices [S001-08]:
 //
-//   HostIdentity   its process and its name
-//   HostAllowance  what it may do and use      HostTxQueue   frames that wait for it
-//   HostLife       from CONNECT_REQ to the end HostDelivery  when and by which queue they leave
-//   HostNotifier   EVENT and ANNOUNCE          HostRxBatch   frames that it has sent
+//   HostIdentity   its process and its name     HostTx        frames for it
+//   HostAllowance  what it may do and use       HostRxBatch   frames that it has sent
+//   HostLife       from CONNECT_REQ to the end  HostNotifier  EVENT and ANNOUNCE
 //   HostStats      its counters
 //
 // It owns its connection and receives the callbacks of it, which it passes on to its owner.
@@ -24,7 +23,6 @@
 #include "fabric_emul/verbs/adapter.h"
 #include "iou_module/deficit_round_robin.h"
 #include "iou_module/host_allowance.h"
-#include "iou_module/host_delivery.h"
 #include "iou_module/host_id.h"
 #include "iou_module/host_identity.h"
 #include "iou_module/host_life.h"
@@ -33,7 +31,7 @@
 #include "iou_module/host_rights.h"
 #include "iou_module/host_rx_batch.h"
 #include "iou_module/host_stats.h"
-#include "iou_module/host_tx_queue.h"
+#include "iou_module/host_tx.h"
 #include "iou_module/nic_settings.h"
 #include "lan_bridge/frame_port.h"
 #include "messaging/connection.h"
@@ -144,26 +142,13 @@ class AttachedHost final : private messaging::PairOwner {
   void notify(const lan::PortState& lan, base::Time now);
 
   // -- frames for it --
-  // Its coalescing or its service levels in nic() are others, or may be. A connection knows the
-  // levels of its queues once it is up.
-  void on_delivery_settings() { delivery_.set(nic_, connection_.levels()); }
   // Returns true if a frame with this destination is for this host. False while it is away: nothing
   // is queued then.
   bool wants(const lan::MacAddress& destination) const {
     return is_usable() && nic_.wants(destination);
   }
-  HostTxQueue& tx_queue() { return tx_queue_; }
-  const HostTxQueue& tx_queue() const { return tx_queue_; }
-  // These are as in HostTxQueue, with the elements of its connection.
-  bool fits(base::Bytes frame) const {
-    return tx_queue_.fits(frame, connection_.frame_bytes_max());
-  }
-  void queue_own(base::Bytes frame) { tx_queue_.queue_own(frame, connection_.frame_bytes_max()); }
-  void queue_copy(base::Bytes frame) { tx_queue_.queue_copy(frame, connection_.frame_bytes_max()); }
-  // Releases what has been delivered and pushes what waits. Returns true if it made progress.
-  bool pump(base::Time now) { return delivery_.pump(connection_, tx_queue_, stats_, now); }
-  // Nothing is pushed before `at`: another queue pushes earlier frames of the same flows.
-  void hold_until(base::Time at) { delivery_.hold_until(at); }
+  HostTx& tx() { return tx_; }
+  const HostTx& tx() const { return tx_; }
 
   // -- frames from it --
   // Its frames are forwarded: also those that it sent before the unit began to stop.
@@ -210,9 +195,9 @@ class AttachedHost final : private messaging::PairOwner {
   HostRxBatch received_;
   DeficitRoundRobin::Deficit deficit_;  // of its frames for the LAN
   base::MemoryCharge charge_;           // of the object and of the frames for it
-  HostTxQueue tx_queue_;
-  HostDelivery delivery_;
-  HostNotifier notifier_;  // before the connection, which holds its requests
+  // These are made before the connection: it reads frames of tx_ and holds requests of notifier_.
+  HostTx tx_;
+  HostNotifier notifier_;
   messaging::Connection connection_;
   HostIdentity identity_;  // the connection has the stated name
   base::Status made_;      // the ring; without it the host is refused

@@ -36,7 +36,7 @@ void HostTable::exchange_news(base::Time now) {
     const bool was_usable = host->was_usable();
     if (host->has_ended() || !host->take_change()) continue;
     if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().node())) {
-      host->hold_until(now + messaging::kQueueSettleFor);
+      host->tx().hold_until(now + messaging::kQueueSettleFor);
     }
     siblings_->notify({.nic = nic_,
                        .node = host->identity().node(),
@@ -86,7 +86,7 @@ void HostTable::yield_to(const HostId& node, const NicSettings& settings) {
 void HostTable::on_handed(const HostId& node, base::Bytes frame) {
   AttachedHost* host = find_node(node);
   if (host != nullptr && host->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
-    return host->queue_copy(frame);
+    return host->tx().queue_copy(frame);
   }
   neighbours_.counters().add(NeighbourCounter::kDropGone);
 }
@@ -168,7 +168,7 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
   bool is_wanted = false;
   for (const auto& host : hosts_) {
     if (host.get() == except || !host->wants(destination)) continue;
-    host->queue_copy(frame);
+    host->tx().queue_copy(frame);
     is_wanted = true;
   }
   if (!neighbours_.has_absent()) return is_wanted;
@@ -179,7 +179,7 @@ bool HostTable::distribute(base::Bytes frame, const AttachedHost* except) {
 void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& except) {
   for (const auto& host : hosts_) {
     if (host.get() != &except && host->is_usable() && host->nic().filter.promiscuous) {
-      host->queue_copy(frame);
+      host->tx().queue_copy(frame);
     }
   }
   if (neighbours_.has_absent()) {

@@ -33,6 +33,8 @@ class HostTxQueue {
   base::MutableBytes arena() const { return memory_.span(); }
   // A reader may read into it, and then queues or discards each frame in the order of the ring.
   lan::FrameRing& ring() { return ring_; }
+  // A reader finds room in ring() for any frame.
+  bool has_room() { return !ring_.reserve().empty(); }
 
   // Returns true if the frame fits into one element and uses only offloads that the host takes.
   bool fits(base::Bytes frame, std::size_t frame_bytes_max) const;

@@ -25,7 +25,8 @@ bool LanRx::wants_input() const {
   bool has_reader = false;
   for (const auto& host : hosts_) {
     if (!host->nic().started || !host->is_reachable()) continue;
-    if (!host->tx_queue().empty() || host->tx_queue().ring().reserve().empty()) return false;
+    HostTxQueue& waiting = host->tx().queue();
+    if (!waiting.empty() || !waiting.has_room()) return false;
     has_reader = true;
   }
   return has_reader;
@@ -48,23 +49,22 @@ base::Time LanRx::deadline() const {
 
 bool LanRx::pump_hosts(base::Time now) {
   bool made_progress = false;
-  for (const auto& host : hosts_) made_progress |= host->pump(now);
+  for (const auto& host : hosts_) made_progress |= host->tx().pump(now);
   return made_progress;
 }
 
 void LanRx::observe_room(base::Time now) {
   now_ = now;
   AttachedHost* sole = hosts_.sole_up();
-  const bool is_full =
-      sole != nullptr && sole->link().up() && sole->tx_queue().ring().reserve().empty();
+  const bool is_full = sole != nullptr && sole->link().up() && !sole->tx().queue().has_room();
   full_since_ = is_full ? std::min(full_since_, now) : base::kNever;
 }
 
 // Returns the number of frames that were read.
 std::size_t LanRx::read() {
   AttachedHost* sole = hosts_.sole_up();
-  const bool is_direct = sole != nullptr && !sole->tx_queue().ring().reserve().empty();
-  lan::FrameRing& ring = is_direct ? sole->tx_queue().ring() : scratch_;
+  const bool is_direct = sole != nullptr && sole->tx().queue().has_room();
+  lan::FrameRing& ring = is_direct ? sole->tx().queue().ring() : scratch_;
   std::array<base::Bytes, kBatch> frames;
   const lan::ReadBatch batch = port_.read(ring, frames);
   bool is_copying = false;  // from the first frame that does not fit where it lies
@@ -78,12 +78,12 @@ std::size_t LanRx::read() {
         sole->wants(lan::destination_mac(frame.subspan(lan::kVnetHeaderBytes)))) {
       // The pieces of a frame that does not fit lie behind the batch, and the ring is released in
       // its order: so every later frame of the batch is copied behind them.
-      is_copying = is_copying || !sole->fits(frame);
+      is_copying = is_copying || !sole->tx().fits(frame);
       if (!is_copying) {
-        sole->queue_own(frame);
+        sole->tx().queue_own(frame);
         continue;
       }
-      sole->queue_copy(frame);
+      sole->tx().queue_copy(frame);
     } else if (is_direct || !is_whole || !hosts_.distribute(frame, nullptr)) {
       counters_.add(LanCounter::kRxDropNoHost);
     }

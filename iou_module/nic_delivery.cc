@@ -32,7 +32,7 @@ CfgReply NicService::set_coalesce(AttachedHost& host, const CfgRequest& request)
   const messaging::Coalescing wanted{ask.microseconds(), ask.frames(), ask.bytes(), ask.adaptive()};
   if (!wanted.is_valid()) return refuse(CfgStatus::kBadValue);
   host.nic().coalescing = wanted;
-  host.on_delivery_settings();
+  host.tx().on_settings();
   cfg::SetCoalesceReply reply;
   reply.set_microseconds(wanted.microseconds);
   reply.set_frames(wanted.frames);
@@ -51,7 +51,7 @@ CfgReply NicService::set_qos(AttachedHost& host, const CfgRequest& request) {
     return refuse(CfgStatus::kNotPermitted);
   }
   host.nic().qos = *wanted;
-  host.on_delivery_settings();
+  host.tx().on_settings();
   const auto in_force = messaging::QosQueues::in_force(*wanted, host.connection().levels());
   cfg::SetQosReply reply;
   reply.set_priorities(in_force.priorities_field());

@@ -72,7 +72,7 @@ bool NicService::enforce(AttachedHost& host, bool is_new) {
   if (!limit.may_set_pvid(nic.vlans.pvid())) nic.vlans.set_pvid(limit.pvid_default());
   if (host.rights().sl && !nic.qos.empty()) {
     nic.qos = {};
-    host.on_delivery_settings();
+    host.tx().on_settings();
   }
   return nic.state().bytes() != before;
 }

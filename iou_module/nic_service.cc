@@ -267,7 +267,7 @@ void NicService::reset(AttachedHost& host) {
   fresh.vlans.set_pvid(host.allowance().vlans().pvid_default());
   host.set_started(false);
   host.nic() = fresh;
-  host.on_delivery_settings();
+  host.tx().on_settings();
 }
 
 CfgReply NicService::utility(AttachedHost& host, const CfgRequest& request) {

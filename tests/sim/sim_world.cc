@@ -267,7 +267,7 @@ bool World::quiet() const {
          host->connection()->pushes_in_flight() == 0 && is_host_up() &&
          std::ranges::all_of(iou->hosts(), [this](const auto& s) {
            return s->identity().node().eui64 != host_eui64_ ||
-                  (s->tx_queue().empty() && s->connection().pushes_in_flight() == 0);
+                  (s->tx().queue().empty() && s->connection().pushes_in_flight() == 0);
          });
 }
 

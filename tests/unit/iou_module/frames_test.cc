@@ -61,7 +61,7 @@ TEST(FramesTest, S001_25_a_pvid_tags_what_leaves_and_untags_what_comes) {
     EXPECT_EQ(harness.count("iou.to_host.frames"), 2 + host.got.size());
     for (const Frame& frame : host.got) ASSERT_EQ(frame.size(), 996U);
     harness.run(5ms);
-    EXPECT_EQ(harness.unit->hosts().at(0)->tx_queue().ring().frames(), 0U)
+    EXPECT_EQ(harness.unit->hosts().at(0)->tx().queue().ring().frames(), 0U)
         << "what was dropped is free too";
     harness.lan().queue(frame_of(mac_number(1), kPeer, 6, 7, 100));
     harness.run(5ms);
