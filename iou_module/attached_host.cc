@@ -28,6 +28,7 @@ AttachedHost::AttachedHost(const AttachedHostConfig& config, fabric::Adapter& ad
       stopped_since_(now),
       charge_(&allowance_.memory_account()),
       tx_(connection_, nic_, allowance_.vlans(), stats_, config.frames_max),
+      rx_(connection_, life_, stats_),
       notifier_([this](messaging::CfgCode code, const std::string& data, messaging::CfgDone done) {
         return connection_.first().request(code, data, std::move(done));
       }),
@@ -67,16 +68,12 @@ void AttachedHost::begin_close() {
 // A host that is away or not up yet is not waited for.
 bool AttachedHost::is_drained() const {
   if (has_ended() || !link_.up()) return true;
-  return !connection_.up() && connection_.is_drained() && received_.empty();
+  return !connection_.up() && connection_.is_drained() && rx_.batch().empty();
 }
 
 void AttachedHost::close(base::Time now) {
   if (!life_.close()) return;
-  const std::size_t arrived = connection_.unreceived() + received_.size();
-  stats_.counters.add(HostCounter::kFromHostFrames, arrived);
-  stats_.counters.add(HostCounter::kFromHostBytes, received_.bytes());
-  // Frames that are not for the LAN are counted already; they wait only for those before them.
-  stats_.counters.add(HostCounter::kDropEnded, arrived - received_.not_for_lan());
+  rx_.count_ended();
   tx_.count_ended();
   connection_.close(now);
 }

@@ -3,7 +3,7 @@
 // and no other host notices [S001-08]:
 //
 //   HostIdentity   its process and its name     HostTx        frames for it
-//   HostAllowance  what it may do and use       HostRxBatch   frames that it has sent
+//   HostAllowance  what it may do and use       HostRx        frames from it
 //   HostLife       from CONNECT_REQ to the end  HostNotifier  EVENT and ANNOUNCE
 //   HostStats      its counters
 //
@@ -21,7 +21,6 @@
 #include "base/memory_account.h"
 #include "base/random.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "iou_module/deficit_round_robin.h"
 #include "iou_module/host_allowance.h"
 #include "iou_module/host_id.h"
 #include "iou_module/host_identity.h"
@@ -29,7 +28,7 @@
 #include "iou_module/host_limits.h"
 #include "iou_module/host_notifier.h"
 #include "iou_module/host_rights.h"
-#include "iou_module/host_rx_batch.h"
+#include "iou_module/host_rx.h"
 #include "iou_module/host_stats.h"
 #include "iou_module/host_tx.h"
 #include "iou_module/nic_settings.h"
@@ -151,22 +150,8 @@ class AttachedHost final : private messaging::PairOwner {
   const HostTx& tx() const { return tx_; }
 
   // -- frames from it --
-  // Its frames are forwarded: also those that it sent before the unit began to stop.
-  bool is_heard() const {
-    return life_.state() == HostState::kClosing ||
-           (life_.state() == HostState::kAttached && connection_.up());
-  }
-  // Received frames that are not forwarded yet.
-  HostRxBatch& received() { return received_; }
-  const HostRxBatch& received() const { return received_; }
-  bool refill() { return received_.refill(connection_); }
-  // Counts the oldest received frame as forwarded or dropped, and releases it.
-  void finish_received(base::Time now) {
-    const messaging::ReceivedFrame& frame = received_.take();
-    stats_.count_from_host(frame.bytes);
-    connection_.release(frame, now);
-  }
-  DeficitRoundRobin::Deficit& deficit() { return deficit_; }
+  HostRx& rx() { return rx_; }
+  const HostRx& rx() const { return rx_; }
 
   // -- counters --
   HostStats& stats() { return stats_; }
@@ -192,11 +177,10 @@ class AttachedHost final : private messaging::PairOwner {
   base::Time stopped_since_{};  // since when its NIC is not started, if it is not
   NicSettings nic_;
   HostStats stats_;
-  HostRxBatch received_;
-  DeficitRoundRobin::Deficit deficit_;  // of its frames for the LAN
-  base::MemoryCharge charge_;           // of the object and of the frames for it
+  base::MemoryCharge charge_;  // of the object and of the frames for it
   // These are made before the connection: it reads frames of tx_ and holds requests of notifier_.
   HostTx tx_;
+  HostRx rx_;
   HostNotifier notifier_;
   messaging::Connection connection_;
   HostIdentity identity_;  // the connection has the stated name

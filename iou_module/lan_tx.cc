@@ -56,17 +56,18 @@ bool LanTx::step(base::Time now) {
   is_blocked_ = false;
   std::size_t waiting = 0;
   for (const auto& host : hosts_) {
-    host->received().begin_iteration();
-    if (host->is_heard() && host->refill()) ++waiting;
+    HostRx& rx = host->rx();
+    rx.batch().begin_iteration();
+    if (rx.is_heard() && rx.refill()) ++waiting;
   }
   bool made_progress = false;
   for (std::size_t idle = 0; idle < hosts_.size();) {
     AttachedHost& host = hosts_[round_robin_.current(hosts_.size())];
-    const bool has_frames = host.is_heard() && host.refill();
+    const bool has_frames = host.rx().is_heard() && host.rx().refill();
     if (has_frames)
       made_progress |= serve(host, waiting > 1, now);
     else
-      DeficitRoundRobin::on_empty(host.deficit());
+      DeficitRoundRobin::on_empty(host.rx().deficit());
     if (is_blocked_) break;
     round_robin_.advance();
     idle = has_frames ? 0 : idle + 1;
@@ -77,12 +78,13 @@ bool LanTx::step(base::Time now) {
 
 // One visit of the round robin. A lone host forwards all that an iteration may receive.
 bool LanTx::serve(AttachedHost& host, bool is_shared, base::Time now) {
-  std::size_t bytes_left = round_robin_.begin(host.deficit(), is_shared);
+  HostRx& rx = host.rx();
+  std::size_t bytes_left = round_robin_.begin(rx.deficit(), is_shared);
   bool made_progress = false;
   do {
     made_progress |= forward(host, bytes_left, now);
-  } while (host.received().empty() && host.refill());
-  round_robin_.end(host.deficit(), bytes_left, is_shared);
+  } while (rx.batch().empty() && rx.refill());
+  round_robin_.end(rx.deficit(), bytes_left, is_shared);
   return made_progress;
 }
 
@@ -90,7 +92,8 @@ bool LanTx::serve(AttachedHost& host, bool is_shared, base::Time now) {
 bool LanTx::forward(AttachedHost& host, std::size_t& bytes_left, base::Time now) {
   bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
-  while (!host.received().empty() && !is_blocked_) {
+  const HostRxBatch& batch = host.rx().batch();
+  while (!batch.empty() && !is_blocked_) {
     const Run run = gather(host, out, bytes_left, now);
     const std::size_t written = run.frames > 0 ? port_.write({out.data(), run.frames}) : 0;
     const std::size_t done = written + (run.has_other && written == run.frames ? 1 : 0);
@@ -107,8 +110,8 @@ bool LanTx::deliver_past_lan(base::Time now) {
   bool made_progress = false;
   std::array<base::Bytes, kBatch> out;
   for (const auto& host : hosts_) {
-    while (host->is_heard() && host->refill()) {
-      const HostRxBatch& batch = host->received();
+    while (host->rx().is_heard() && host->rx().refill()) {
+      const HostRxBatch& batch = host->rx().batch();
       if (batch.is_checked(0) && batch.verdict(0).is_for_lan) break;
       const Run run = gather(*host, out, DeficitRoundRobin::kUnlimited, now);
       if (run.frames > 0 || !run.has_other) break;
@@ -125,7 +128,7 @@ bool LanTx::deliver_past_lan(base::Time now) {
 LanTx::Run LanTx::gather(AttachedHost& host, std::span<base::Bytes> out, std::size_t bytes_max,
                          base::Time now) {
   Run run;
-  HostRxBatch& batch = host.received();
+  HostRxBatch& batch = host.rx().batch();
   const VlanRules& vlans = host.nic().vlans;
   base::MutableBytes room(tagged_.get(), kTaggedBytes);
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -171,10 +174,11 @@ std::size_t LanTx::finish(AttachedHost& host, std::span<const base::Bytes> writt
     counters_.add(LanCounter::kTxFrames);
     counters_.add(LanCounter::kTxBytes, frame.size());
   }
+  HostRx& rx = host.rx();
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    bytes += host.received().verdict(0).cost.bytes;
-    host.finish_received(now);
+    bytes += rx.batch().verdict(0).cost.bytes;
+    rx.finish(now);
   }
   return bytes;
 }

@@ -57,7 +57,7 @@ void visit_pools(const AttachedHost& host, bool ours, const base::CounterVisitor
 void visit_queues(const AttachedHost& host, const base::CounterVisitor& visitor) {
   visitor("queue.to_host.waiting", host.tx().queue().size());
   visitor("queue.to_host.in_flight", host.connection().pushes_in_flight());
-  visitor("queue.from_host.waiting", host.connection().unreceived() + host.received().size());
+  visitor("queue.from_host.waiting", host.rx().waiting());
 }
 
 bool exists(std::string_view group) {

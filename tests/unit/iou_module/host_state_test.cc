@@ -40,7 +40,7 @@ TEST_F(HostStateUnitTest, a_host_that_fails_is_closed_once_and_hears_nothing_mor
   host().fail();
   EXPECT_EQ(host().life().state(), HostState::kFailed);
   EXPECT_FALSE(host().wants(mac_number(1)));
-  EXPECT_FALSE(host().is_heard());
+  EXPECT_FALSE(host().rx().is_heard());
   host().fail();
   EXPECT_EQ(host().life().state(), HostState::kFailed);
   host().close(unit.clock.now());
@@ -56,7 +56,7 @@ TEST_F(HostStateUnitTest, a_host_that_fails_is_closed_once_and_hears_nothing_mor
 TEST_F(HostStateUnitTest, a_host_that_closes_is_still_heard_and_may_fail) {
   host().begin_close();
   EXPECT_EQ(host().life().state(), HostState::kClosing);
-  EXPECT_TRUE(host().is_heard());
+  EXPECT_TRUE(host().rx().is_heard());
   host().begin_close();
   EXPECT_EQ(host().life().state(), HostState::kClosing);
   host().fail();
