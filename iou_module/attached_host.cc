@@ -55,7 +55,7 @@ fabric::MgmtReject AttachedHost::accept(fabric::ConnectionId id, const fabric::M
 
 void AttachedHost::set_rights(HostRights rights) {
   allowance_.set_rights(std::move(rights));
-  is_changed_ = true;
+  news_.set_due();
 }
 
 void AttachedHost::begin_close() {
@@ -85,7 +85,7 @@ base::Time AttachedHost::deadline() const {
 
 void AttachedHost::on_lan_change(const lan::PortState& lan) {
   nic_.mtu = std::min(nic_.mtu_wanted != 0 ? nic_.mtu_wanted : nic_.mtu, lan.mtu);
-  is_changed_ = true;
+  news_.set_due();
   notifier_.events().on_change();
 }
 

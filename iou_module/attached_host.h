@@ -2,20 +2,19 @@
 // alone, so a frame that it cannot take now waits here or is dropped and counted under its name,
 // and no other host notices [S001-08]:
 //
-//   HostIdentity   its process and its name     HostTx        frames for it
-//   HostAllowance  what it may do and use       HostRx        frames from it
-//   HostLife       from CONNECT_REQ to the end  HostNotifier  EVENT and ANNOUNCE
-//   HostStats      its counters
+//   HostIdentity   its process and its name     HostTx         frames for it
+//   HostAllowance  what it may do and use       HostRx         frames from it
+//   HostLife       from CONNECT_REQ to the end  HostNotifier   EVENT and ANNOUNCE
+//   HostStats      its counters                 HostNewsState  what the other queues hear of it
 //
-// It owns its connection and receives the callbacks of it, which it passes on to its owner.
-// Thread: the data thread.
+// It owns its connection and receives the callbacks of it, which it passes on to its owner. What
+// needs several parts is here, the rest is reached through the part. Thread: the data thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/memory_account.h"
@@ -26,6 +25,7 @@
 #include "iou_module/host_identity.h"
 #include "iou_module/host_life.h"
 #include "iou_module/host_limits.h"
+#include "iou_module/host_news_state.h"
 #include "iou_module/host_notifier.h"
 #include "iou_module/host_rights.h"
 #include "iou_module/host_rx.h"
@@ -69,23 +69,30 @@ class AttachedHost final : private messaging::PairOwner {
   AttachedHost(const AttachedHostConfig& config, fabric::Adapter& adapter, fabric::Link& link,
                base::Random& random, HostOwner& owner, base::Time now);
 
-  // -- who it is, and what it may do --
+  // -- parts --
   HostIdentity& identity() { return identity_; }
   const HostIdentity& identity() const { return identity_; }
-  fabric::Link& link() const { return link_; }
-  messaging::Connection& connection() { return connection_; }
-  const messaging::Connection& connection() const { return connection_; }
-  fabric::PartitionKey partition() const { return partition_; }
-  bool asks_any_nic() const { return asks_any_nic_; }
-  NicSettings& nic() { return nic_; }
-  const NicSettings& nic() const { return nic_; }
   HostAllowance& allowance() { return allowance_; }
   const HostAllowance& allowance() const { return allowance_; }
   const HostRights& rights() const { return allowance_.rights(); }
-  // Settings that are not permitted any more stay: NicService::enforce().
-  void set_rights(HostRights rights);
+  NicSettings& nic() { return nic_; }
+  const NicSettings& nic() const { return nic_; }
+  HostStats& stats() { return stats_; }
+  const HostStats& stats() const { return stats_; }
+  HostTx& tx() { return tx_; }
+  const HostTx& tx() const { return tx_; }
+  HostRx& rx() { return rx_; }
+  const HostRx& rx() const { return rx_; }
+  HostNotifier& notifier() { return notifier_; }
+  HostNewsState& news() { return news_; }
+  const HostLife& life() const { return life_; }
+  messaging::Connection& connection() { return connection_; }
+  const messaging::Connection& connection() const { return connection_; }
+  fabric::Link& link() const { return link_; }
+  fabric::PartitionKey partition() const { return partition_; }
+  bool asks_any_nic() const { return asks_any_nic_; }
 
-  // -- its life --
+  // -- life --
   // Attaches it, or returns the code with which to refuse: kNoResources also if its ring has no
   // memory, or none of the adapter's keys. The reason in `reply` is valid as long as this object.
   fabric::MgmtReject accept(fabric::ConnectionId id, const fabric::Mgmt& request,
@@ -95,29 +102,6 @@ class AttachedHost final : private messaging::PairOwner {
     now_ = now;
     return connection_.poll(now);
   }
-  void set_started(bool started) {
-    if (nic_.started && !started) stopped_since_ = now_;
-    nic_.started = started;
-  }
-  // Its NIC has not been started for this time.
-  bool is_stopped_for(base::Duration time, base::Time now) const {
-    return !nic_.started && now - stopped_since_ >= time;
-  }
-  const HostLife& life() const { return life_; }
-  bool has_ended() const { return life_.has_ended(); }
-  bool is_up() const { return !has_ended() && connection_.up(); }
-  bool is_reachable() const { return is_up() && link_.up(); }
-  // Frames for it can be queued.
-  bool is_usable() const { return nic_.started && is_reachable(); }
-  // Returns true if the other queues have to hear of it: it is usable or not since the last call,
-  // or its settings may have changed.
-  bool take_change() {
-    const bool was_usable = std::exchange(reported_usable_, is_usable());
-    return std::exchange(is_changed_, false) || was_usable != reported_usable_;
-  }
-  // Returns is_usable() as of the last take_change().
-  bool was_usable() const { return reported_usable_; }
-  void set_changed() { is_changed_ = true; }
   // It has to be removed, once no callback is running. No effect on a host that has ended.
   void fail() { life_.fail(); }
   // Starts to flush the pools if nothing waits for the host any more.
@@ -132,30 +116,34 @@ class AttachedHost final : private messaging::PairOwner {
   // When expire() or notify() has something to do, or the connection has.
   base::Time deadline() const;
 
-  // -- requests to it --
-  HostNotifier& notifier() { return notifier_; }
-  // The state of the LAN has changed; notify() reports it when that is possible.
-  void on_lan_change(const lan::PortState& lan);
-  // Makes the requests that are due and possible: EVENT with this state, and ANNOUNCE once its NIC
-  // is started.
-  void notify(const lan::PortState& lan, base::Time now);
-
-  // -- frames for it --
+  // -- state --
+  bool has_ended() const { return life_.has_ended(); }
+  bool is_up() const { return !has_ended() && connection_.up(); }
+  bool is_reachable() const { return is_up() && link_.up(); }
+  // Frames for it can be queued.
+  bool is_usable() const { return nic_.started && is_reachable(); }
   // Returns true if a frame with this destination is for this host. False while it is away: nothing
   // is queued then.
   bool wants(const lan::MacAddress& destination) const {
     return is_usable() && nic_.wants(destination);
   }
-  HostTx& tx() { return tx_; }
-  const HostTx& tx() const { return tx_; }
+  void set_started(bool started) {
+    if (nic_.started && !started) stopped_since_ = now_;
+    nic_.started = started;
+  }
+  // Its NIC has not been started for this time.
+  bool is_stopped_for(base::Duration time, base::Time now) const {
+    return !nic_.started && now - stopped_since_ >= time;
+  }
 
-  // -- frames from it --
-  HostRx& rx() { return rx_; }
-  const HostRx& rx() const { return rx_; }
-
-  // -- counters --
-  HostStats& stats() { return stats_; }
-  const HostStats& stats() const { return stats_; }
+  // -- rights and the LAN --
+  // Settings that are not permitted any more stay: NicService::enforce().
+  void set_rights(HostRights rights);
+  // The state of the LAN has changed; notify() reports it when that is possible.
+  void on_lan_change(const lan::PortState& lan);
+  // Makes the requests that are due and possible: EVENT with this state, and ANNOUNCE once its NIC
+  // is started.
+  void notify(const lan::PortState& lan, base::Time now);
 
  private:
   base::Status make_ring(const AttachedHostConfig& config);
@@ -171,10 +159,9 @@ class AttachedHost final : private messaging::PairOwner {
   const bool asks_any_nic_;
   HostAllowance allowance_;
   HostLife life_;
-  bool is_changed_ = true;
-  bool reported_usable_ = false;
-  base::Time now_{};            // of the last poll()
-  base::Time stopped_since_{};  // since when its NIC is not started, if it is not
+  HostNewsState news_;
+  base::Time now_;            // of the last poll()
+  base::Time stopped_since_;  // since when its NIC is not started, if it is not
   NicSettings nic_;
   HostStats stats_;
   base::MemoryCharge charge_;  // of the object and of the frames for it

@@ -23,7 +23,7 @@ void HostTable::remove_ended(base::Time now) {
   for (const HostId& node : ended) {
     // Another process of the node may be here already: the others have to hear of that one.
     if (AttachedHost* other = find_node(node); other != nullptr) {
-      other->set_changed();
+      other->news().set_due();
     } else {
       siblings_->notify({.nic = nic_, .node = node, .is_gone = true});
     }
@@ -33,14 +33,16 @@ void HostTable::remove_ended(base::Time now) {
 void HostTable::exchange_news(base::Time now) {
   if (siblings_ == nullptr) return;
   for (const auto& host : hosts_) {
-    const bool was_usable = host->was_usable();
-    if (host->has_ended() || !host->take_change()) continue;
-    if (!was_usable && host->is_usable() && neighbours_.reaches(host->identity().node())) {
+    if (host->has_ended()) continue;
+    const bool is_usable = host->is_usable();
+    const bool was_usable = host->news().was_usable();
+    if (!host->news().take_due(is_usable)) continue;
+    if (!was_usable && is_usable && neighbours_.reaches(host->identity().node())) {
       host->tx().hold_until(now + messaging::kQueueSettleFor);
     }
     siblings_->notify({.nic = nic_,
                        .node = host->identity().node(),
-                       .is_usable = host->is_usable(),
+                       .is_usable = is_usable,
                        .settings = host->nic(),
                        .macs = host->rights().macs});
   }

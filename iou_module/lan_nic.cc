@@ -168,7 +168,7 @@ void LanNic::on_host_down(AttachedHost& host, const std::string& why) {
 // time.
 messaging::CfgReply LanNic::on_cfg_request(AttachedHost& host,
                                            const messaging::CfgRequest& request) {
-  if (request.code != messaging::CfgCode::kEcho) host.set_changed();
+  if (request.code != messaging::CfgCode::kEcho) host.news().set_due();
   if (request.code == messaging::CfgCode::kInitNic)
     host.notifier().events().on_init_request();
   else if (request.code != messaging::CfgCode::kEcho)
