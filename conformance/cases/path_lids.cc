@@ -10,13 +10,13 @@ namespace {
 using fabric::Lid;
 using fabric::MgmtKind;
 
-constexpr std::size_t kPayload = 64;
+constexpr std::size_t kLidsPayload = 64;
 
-Lid behind(Lid lid, unsigned by) { return Lid(static_cast<std::uint16_t>(lid.value + by)); }
+Lid lid_behind(Lid lid, unsigned by) { return Lid(static_cast<std::uint16_t>(lid.value + by)); }
 
 // RESOLVE gets these numbers of 2 bytes each.
-void expect_numbers(Node& n, std::string_view name, std::initializer_list<std::uint16_t> expected,
-                    std::string_view what) {
+void expect_lids(Node& n, std::string_view name, std::initializer_list<std::uint16_t> expected,
+                 std::string_view what) {
   const auto reply = n.ask(MgmtKind::kResolve, name, "RESOLVED");
   if (!reply) return;
   ByteVector bytes;
@@ -27,13 +27,14 @@ void expect_numbers(Node& n, std::string_view name, std::initializer_list<std::u
   n.expect(ByteVector(reply->private_data.begin(), reply->private_data.end()) == bytes, what);
 }
 
-void add_cells(NodesGroup& group) {
+void add_cells_of_lids(NodesGroup& group) {
   group
       .add("each_lid_of_a_port", "P-PATH-12", "A cell for each LID of a port arrives there.",
            [](Nodes& nodes) {
              if (!nodes.link()) return;
              for (unsigned path = 0; path < kLidsOfSecond; ++path) {
-               const ByteVector cell = nodes.at(1).cell_to(behind(lid_at(2), path), kPayload, path);
+               const ByteVector cell =
+                   nodes.at(1).cell_to(lid_behind(lid_at(2), path), kLidsPayload, path);
                nodes.at(1).send_cell(cell);
                nodes.at(2).expect_cell(cell, "the cell for LID base + " + std::to_string(path));
              }
@@ -45,7 +46,7 @@ void add_cells(NodesGroup& group) {
            [](Nodes& nodes) {
              if (!nodes.link()) return;
              nodes.at(1).send_cell(
-                 nodes.at(1).cell_to(behind(lid_at(2), kLidsOfSecond), kPayload, 7));
+                 nodes.at(1).cell_to(lid_behind(lid_at(2), kLidsOfSecond), kLidsPayload, 7));
              nodes.expect_forwarded(1, 2, "the good cell behind it, and nothing before");
            })
       .ends = 2;
@@ -55,8 +56,8 @@ void add_cells(NodesGroup& group) {
              if (!nodes.link()) return;
              for (unsigned path = 0; path < kLidsOfSecond; ++path) {
                fabric::CellHead head = nodes.at(2).head_to(lid_at(1));
-               head.header.slid = behind(lid_at(2), path);
-               const ByteVector cell = Node::cell_with(head, kPayload, path);
+               head.header.slid = lid_behind(lid_at(2), path);
+               const ByteVector cell = Node::cell_with(head, kLidsPayload, path);
                nodes.at(2).send_cell(cell);
                nodes.at(1).expect_cell(cell, "the cell from LID base + " + std::to_string(path));
              }
@@ -64,15 +65,15 @@ void add_cells(NodesGroup& group) {
       .ends = 2;
 }
 
-void add_names(NodesGroup& group) {
+void add_names_of_lids(NodesGroup& group) {
   group
       .add("lids_of_a_port", "P-PATH-14",
            "RESOLVE of + gets the base LID and the LMC of the port that asks.",
            [](Nodes& nodes) {
              if (!nodes.link()) return;
-             expect_numbers(nodes.at(1), "+", {lid_at(1).value, 0}, "its LID, and LMC 0");
-             expect_numbers(nodes.at(2), "+", {lid_at(2).value, kLmcOfSecond},
-                            "its base LID, and its LMC");
+             expect_lids(nodes.at(1), "+", {lid_at(1).value, 0}, "its LID, and LMC 0");
+             expect_lids(nodes.at(2), "+", {lid_at(2).value, kLmcOfSecond},
+                         "its base LID, and its LMC");
            })
       .ends = 2;
   group
@@ -81,11 +82,10 @@ void add_names(NodesGroup& group) {
            [](Nodes& nodes) {
              if (!nodes.link()) return;
              const std::string name = name_at(2) + "+";
-             expect_numbers(nodes.at(1), name + "1", {behind(lid_at(2), 1).value},
-                            "the LID behind the base");
-             expect_numbers(nodes.at(1), name + std::to_string(kLidsOfSecond), {},
-                            "no private data");
-             expect_numbers(nodes.at(1), name_at(1) + "+1", {}, "no private data");
+             expect_lids(nodes.at(1), name + "1", {lid_behind(lid_at(2), 1).value},
+                         "the LID behind the base");
+             expect_lids(nodes.at(1), name + std::to_string(kLidsOfSecond), {}, "no private data");
+             expect_lids(nodes.at(1), name_at(1) + "+1", {}, "no private data");
            })
       .ends = 2;
 }
@@ -94,8 +94,8 @@ void add_names(NodesGroup& group) {
 
 std::vector<Case> path_lids_cases() {
   NodesGroup group("path");
-  add_cells(group);
-  add_names(group);
+  add_cells_of_lids(group);
+  add_names_of_lids(group);
   return group.take();
 }
 

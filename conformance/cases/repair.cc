@@ -21,8 +21,6 @@ using messaging::TransactionContext;
 constexpr std::uint16_t kSmallMcp = 256;   // the smallest that a target has to take: P-INIT-12
 constexpr std::size_t kLongReply = 600;    // bytes: several cells of it
 constexpr base::Duration kSentAll = 60ms;  // the target has sent what it may
-constexpr base::Duration kMoment = 1ms;    // between two looks
-constexpr base::Duration kLongWait = 3s;   // more than any time-out
 
 // Until cells of channel 0 have come, and then no more of them for a while.
 void await_burst(End& h) {

@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr base::Duration kMoment = 1ms;     // between two looks
-constexpr base::Duration kLongWait = 3s;    // more than any time-out
 constexpr base::Duration kLateAck = 100ms;  // longer than a wait for a processor
 constexpr int kLateAcks = 40;
 constexpr int kAttempts = 4;

@@ -14,6 +14,8 @@ namespace splitnic::conformance {
 
 // A time-out that a repetition at once is not mistaken for.
 inline constexpr base::Duration kTimeOutMin = std::chrono::milliseconds(60);
+inline constexpr base::Duration kMoment = std::chrono::milliseconds(1);  // between two looks
+inline constexpr base::Duration kLongWait = std::chrono::seconds(3);     // more than any time-out
 
 // The acknowledgements that a case withholds: of cells of channel 0, or of the flits of a link of
 // the full profile.
