@@ -147,7 +147,7 @@ std::vector<ForwardingTables> up_down_tables(const SubnetGraph& graph, const UpD
     search.search(target);
     for (std::uint32_t at = 0; at < tables.size(); ++at) {
       const auto set = [&](Lid lid, std::uint32_t number, std::uint8_t path) {
-        const std::size_t first = number / order.divisors[at] + path;
+        const std::size_t first = (number + path) / order.divisors[at];
         set_ways(tables[at], inputs.others[at], lid, search.ways(at), first);
         set_ways(tables[at], inputs.from_above[at], lid, search.ways_down(at), first);
       };

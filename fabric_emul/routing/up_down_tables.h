@@ -18,9 +18,9 @@ namespace splitnic::fabric {
 struct UpDownOrder {
   // A cable leads up to its higher end. A cable between equals is not used.
   std::vector<std::uint32_t> heights;
-  // Of ways of equal length, the one of a destination is its number divided by this, modulo the
-  // number of ways; with a table per input each input takes the next one, and so does each path of
-  // a port. 1 at least.
+  // Of ways of equal length, the one of a destination is its number plus that of the path, divided
+  // by this, modulo the number of ways; with a table per input each input takes the next one. 1 at
+  // least.
   std::vector<std::uint32_t> divisors;
 };
 

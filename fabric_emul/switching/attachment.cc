@@ -91,7 +91,7 @@ PeerAddress Attachment::address_of(Lid lid) const {
 
 Lid Attachment::own_lid_to(Lid peer) const {
   const auto at = called_at_.find(peer);
-  return at == called_at_.end() ? link_->local_lid() : at->second;
+  return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
 }
 
 // A peer gets replies in the partition in which it was heard.
@@ -287,13 +287,10 @@ bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
     in_partition_.erase(arrival.from);
   else
     in_partition_[arrival.from] = *own;
-  FlitWalker walker(datagram);
-  FlitView flit;
-  const bool is_init =
-      walker.next(flit) == FlitWalker::Step::kFlit && flit.header.type == FlitType::kInit;
-  if (is_init && arrival.to == link_->local_lid())
+  if (!begins_a_link(datagram)) return true;
+  if (arrival.to == link_->local_lid())
     called_at_.erase(arrival.from);
-  else if (is_init)
+  else
     called_at_[arrival.from] = arrival.to;
   return true;
 }

@@ -4,6 +4,8 @@
 
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/init.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -56,6 +58,15 @@ std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool 
     return std::nullopt;
   }
   return cell.subspan(kMacHeaderBytes, header->payload_bytes);
+}
+
+bool begins_a_link(base::Bytes datagram) {
+  FlitWalker walker(datagram);
+  FlitView flit;
+  Init init;
+  return walker.next(flit) == FlitWalker::Step::kFlit && flit.header.type == FlitType::kInit &&
+         parse_init(flit.payload, init) == InitError::kNone &&
+         (init.step == InitStep::kHello || init.step == InitStep::kAnswer);
 }
 
 bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m, PartitionKey partition) {

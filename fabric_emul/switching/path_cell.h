@@ -30,6 +30,10 @@ bool send_path_cell(Link& link, Lid from, Lid to, Qpn qpn, base::Bytes payload,
 // otherwise nothing.
 std::optional<base::Bytes> payload_of_path_cell(base::Bytes cell, Qpn qpn, bool crc_head_only);
 
+// Whether the datagram of a control cell is HELLO or ANSWER: its sender begins a link, or proves
+// who it is.
+bool begins_a_link(base::Bytes datagram);
+
 // Sends MGMT to a switch, or its reply. Returns false if the link has no room now.
 bool send_mgmt(Link& link, Lid from, Lid to, const Mgmt& m,
                PartitionKey partition = kDefaultPartition);

@@ -23,14 +23,13 @@ struct PortLids {
   constexpr Lid of_path(unsigned path) const {
     return Lid(static_cast<std::uint16_t>(base.value + path % count()));
   }
-  // REQUIRES has(lid).
-  constexpr unsigned path_of(Lid lid) const { return lid.value - base.value; }
 };
 
 // The name that the subnet resolves to this path of a node, or of a queue of it: no node can have
 // it.
+inline constexpr char kPathMark = '+';
 inline std::string name_of_path(const std::string& node, unsigned path) {
-  return path == 0 ? node : node + "+" + std::to_string(path);
+  return path == 0 ? node : node + kPathMark + std::to_string(path);
 }
 
 }  // namespace splitnic::fabric

@@ -14,7 +14,7 @@ Router::Router(std::span<Switch* const> switches) : cell_(ReceivedCells::kBatchB
     const SwitchPlan& plan = at->plan();
     CHECK(plan.network && subnet_of(plan.network->subnet) == nullptr);
     Subnet subnet{at, {}};
-    for (const auto& [name, lid] : plan.nodes) subnet.nodes.insert(lid);
+    for (const auto& [name, lids] : plan.nodes) subnet.nodes.insert(lids.base);
     subnets_.push_back(std::move(subnet));
     for (const SwitchPlan::Network::Route& route : plan.network->routes) {
       const bool is_here = route.via == plan.lid || route.others.contains(plan.lid);

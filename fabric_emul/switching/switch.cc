@@ -85,7 +85,7 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   const auto header = header_of(cell.bytes);
   if (!header) return counters_.add(SwitchCounter::kDropVersion);
   if (from.is_held() && !is_smp(cell, *header)) return counters_.add(SwitchCounter::kDropDown);
-  if (from.plan().is_node() && !from.plan().lids().has(header->slid)) {
+  if (from.plan().is_node() && !may_send(from.plan(), cell, *header)) {
     return counters_.add(SwitchCounter::kDropSource);
   }
   if (!from.partitions().accepts(header->partition)) {
@@ -102,6 +102,17 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   }
   if (to == &from) return counters_.add(SwitchCounter::kDropSamePort);
   pass(from, to, cell, *header);
+}
+
+// With each of its LIDs, but a node begins links with its base LID: to its peers it is one,
+// whatever they count by the LID.
+bool Switch::may_send(const SwitchPlan::Port& node, const ReceivedCell& cell,
+                      const MacHeader& header) {
+  if (header.slid == node.lid) return true;
+  if (!node.lids().has(header.slid)) return false;
+  if (has_gnh(header)) return false;  // its network address is that of the base
+  const auto datagram = payload_of_path_cell(cell.bytes, kPathQpn, cell.crc_head_only);
+  return !datagram || !begins_a_link(*datagram);
 }
 
 // A link that is held carries nothing else, in either direction [P-SUBN-9].
@@ -189,7 +200,7 @@ bool Switch::reply(const SwitchPort& from, Link& link, const Mgmt& request,
   if (request.kind == MgmtKind::kResolve) {
     m.kind = MgmtKind::kResolved;
     if (request.private_data.empty()) {
-      place = place_of(plan_, header.slid);
+      place = place_of(plan_, from.plan().is_node() ? from.plan().lid : header.slid);
     } else if (from.plan().is_node() && base::as_text(request.private_data) == kOwnLidsName) {
       place = lids_place_of(from.plan().lids());
     } else {

@@ -8,7 +8,8 @@
 // meanwhile waits there, of all lanes, or is lost there if the carrier loses (UDP). How long a slow
 // receiver may do that is its WaitBudget; then what waits for it is dropped.
 //
-// A node sends with its own LID and in its own partitions only, and gets cells of these only. Cells
+// A node sends with the LIDs of its port and in its own partitions only, begins links with its base
+// LID only, and gets cells of these only. Cells
 // for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
 // whoever serves subnet management (fabric_emul/subnet); those with a GNH go to the router that
 // this is a part of, if it is (router.h). Sans-I/O, no allocation after add_port() and INIT.
@@ -132,6 +133,8 @@ class Switch final {
   SwitchPort* output_of(Lid dlid, std::uint8_t input) {
     return by_number_.at(tables_.port_of(dlid, input));
   }
+  static bool may_send(const SwitchPlan::Port& node, const ReceivedCell& cell,
+                       const MacHeader& header);
   bool is_smp(const ReceivedCell& cell, const MacHeader& header) const;
   bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);

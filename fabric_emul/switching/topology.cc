@@ -40,6 +40,18 @@ void append(std::vector<std::byte>& to, const NetworkAddress& address) {
   to.insert(to.end(), address.bytes.begin(), address.bytes.end());
 }
 
+// NAME or NAME+PATH. Returns LID 0 if there is no such node or path.
+Lid lid_of_name(const SwitchPlan& plan, std::string_view text) {
+  const std::size_t end = std::min(text.rfind(kPathMark), text.size());
+  const auto node = plan.nodes.find(text.substr(0, end));
+  if (node == plan.nodes.end()) return Lid();
+  if (end == text.size()) return node->second.base;
+  for (unsigned path = 1; path < node->second.count(); ++path) {
+    if (name_of_path(node->first, path) == text) return node->second.of_path(path);
+  }
+  return Lid();
+}
+
 SwitchPlan::Network network_of(const Topology& topology) {
   SwitchPlan::Network out;
   out.subnet = topology.network->subnet;
@@ -101,9 +113,8 @@ std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks) {
 
 std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name) {
   std::vector<std::byte> place;
-  const auto node = plan.nodes.find(base::as_text(name));
-  if (node != plan.nodes.end()) append(place, node->second);
-  if (node != plan.nodes.end() || !plan.network) return place;
+  if (const Lid lid = lid_of_name(plan, base::as_text(name)); lid != Lid()) append(place, lid);
+  if (!place.empty() || !plan.network) return place;
   const auto remote = plan.network->remotes.find(base::as_text(name));
   if (remote == plan.network->remotes.end()) return place;
   const auto* route = plan.network->route_to(remote->second);
@@ -159,10 +170,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   for (const Topology::Switch& one : topology.switches) plan.switches.insert(one.lid);
   plan.ports = ports_of(topology, name);
   plan.tables = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
-  for (const Topology::Node& node : topology.nodes) {
-    for (unsigned path = 0; path < node.lids().count(); ++path)
-      plan.nodes.emplace(name_of_path(node.name, path), node.lids().of_path(path));
-  }
+  for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lids());
   if (topology.network) plan.network = network_of(topology);
   return plan;
 }

@@ -104,9 +104,9 @@ struct SwitchPlan {
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
   ForwardingTables tables;
   SlToLane lanes = kLaneOfSl;
-  bool pins_vl = false;                           // cells leave on the data lane they came by
-  std::map<std::string, Lid, std::less<>> nodes;  // all of the subnet and their paths, by name
-  std::set<Lid> switches;                         // all of the subnet
+  bool pins_vl = false;                                // cells leave on the data lane they came by
+  std::map<std::string, PortLids, std::less<>> nodes;  // all of the subnet, by name
+  std::set<Lid> switches;                              // all of the subnet
   std::optional<Network> network;
   // Ports of the other subnets of a router: their cells leave by the ports here too.
   std::size_t ports_beyond = 0;
@@ -116,9 +116,9 @@ struct SwitchPlan {
   std::size_t table_count() const;
 };
 
-// The reply of a switch to RESOLVE of an empty name by the port of this LID, and of a name: the
-// LID of a node; the router and the network address of one in another subnet. Private data of
-// RESOLVED, empty if there is no such place. docs/protocol/network.md#place
+// The reply of a switch to RESOLVE of an empty name by the port of this base LID, and of a name:
+// the LID of a node, or of a path of it; the router and the network address of a node in another
+// subnet. Private data of RESOLVED, empty if there is no such place. docs/protocol/network.md#place
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);
 std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 

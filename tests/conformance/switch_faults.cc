@@ -216,9 +216,10 @@ void add_lids(std::vector<Fault>& all) {
       [](const CellView& view, RelayBytes&) { return !is_second_lid(view.header.slid); }));
   all.push_back(of_mgmt("switch_no_lmc", "a port has the LMC 0, whatever the topology has",
                         "lids_of_a_port", [](Mgmt& m) {
-                          static constexpr std::array kNone{
-                              std::byte{0}, static_cast<std::byte>(32), std::byte{0}, std::byte{0}};
-                          if (m.private_data.size() == kNone.size()) m.private_data = kNone;
+                          static std::array<std::byte, 4> none;
+                          if (m.private_data.size() != none.size()) return true;
+                          std::ranges::copy(m.private_data.first(2), none.begin());
+                          m.private_data = none;
                           return true;
                         }));
   all.push_back(

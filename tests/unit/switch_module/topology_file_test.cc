@@ -139,9 +139,16 @@ TEST(TopologyFileTest, S004_18_a_node_with_several_lids) {
   EXPECT_EQ(file.topology.nodes[2].lids().of_path(3), Lid(19));
   EXPECT_EQ(file.topology.nodes[3].lids().of_path(3), Lid(19 + 6144));
   const auto plan = fabric::plan_of(file.topology, "a").value();
-  EXPECT_EQ(plan.nodes.at("two+3"), Lid(19));
-  EXPECT_EQ(plan.nodes.at("two#1+1"), Lid(17 + 6144));
-  EXPECT_FALSE(plan.nodes.contains("two+4"));
+  const auto lid_of = [&](std::string_view name) {
+    const auto place = fabric::place_of(plan, base::as_bytes(name));
+    return place.size() == 2 ? base::load_be<std::uint16_t>(place.data()) : 0;
+  };
+  EXPECT_EQ(lid_of("two"), 16);
+  EXPECT_EQ(lid_of("two+3"), 19);
+  EXPECT_EQ(lid_of("two#1+1"), 17 + 6144);
+  for (const char* none : {"two+4", "two+0", "two+01", "two+", "two+1+1", "+1", "host+1"}) {
+    EXPECT_EQ(lid_of(none), 0) << none;
+  }
 }
 
 // Keys decide who attaches, so a file that others may write to has none that count.

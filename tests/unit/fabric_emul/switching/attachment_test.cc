@@ -325,6 +325,33 @@ TEST_F(FalseSwitchTest, a_cell_of_another_version_or_of_the_switch_that_is_no_re
   EXPECT_EQ(count("path.rx.cell"), 0U);
 }
 
+// The base LID and the LMC; nothing is LMC 0.
+TEST_F(FalseSwitchTest, P_PATH_14_a_reply_that_is_not_the_lids_of_the_port_is_dropped) {
+  attach(3);
+  const auto reply = [&](std::initializer_list<int> bytes) {
+    std::vector<std::byte> place;
+    for (const int byte : bytes) place.push_back(static_cast<std::byte>(byte));
+    Mgmt m;
+    m.kind = MgmtKind::kResolved;
+    m.transaction = UINT64_MAX - 1;
+    m.instance = 1;
+    m.private_data = place;
+    const std::uint64_t before = count("path.rx.drop.cell");
+    EXPECT_TRUE(send_mgmt(sw->link(), Lid(1), Lid(11), m));
+    sw->port.flush(clock.now());
+    settle();
+    return count("path.rx.drop.cell") == before;
+  };
+  EXPECT_FALSE(reply({0, 11, 0}));
+  EXPECT_FALSE(reply({0, 12, 0, 0}));
+  EXPECT_FALSE(reply({0, 11, 0, 1})) << "11 is no multiple of 2";
+  EXPECT_FALSE(reply({0, 11, 0, 8}));
+  EXPECT_FALSE(reply({0, 11, 1, 0}));
+  EXPECT_TRUE(reply({0, 11, 0, 0}));
+  EXPECT_TRUE(reply({}));
+  EXPECT_EQ(attachment->own_lids().count(), 1U);
+}
+
 TEST_F(FalseSwitchTest, cells_of_a_peer_that_is_no_switch_are_dropped) {
   attach(0);
   EXPECT_FALSE(attachment->is_attached());

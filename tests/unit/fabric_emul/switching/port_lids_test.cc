@@ -66,6 +66,39 @@ TEST(PortLidsTest, P_PATH_12_a_node_sends_with_the_lids_of_its_port_only) {
   EXPECT_EQ(world.count(SwitchCounter::kDropSource), 2U);
 }
 
+// To its peers a node is one, whatever they count by the LID: it begins links with its base LID.
+TEST(PortLidsTest, P_PATH_3_a_node_begins_links_with_its_base_lid_only) {
+  Topology topology = star(2);
+  topology.nodes[1].lid = Lid(20);
+  topology.nodes[1].lmc = 1;
+  World world(topology);
+  unsigned passed = 0;
+  for (const InitStep step : {InitStep::kHello, InitStep::kChallenge, InitStep::kAnswer,
+                              InitStep::kReady, InitStep::kBye, InitStep::kProbe}) {
+    for (const Lid from : {Lid(20), Lid(21)}) {
+      Init init = link_world::hello_of(0x202, 1002);
+      init.step = step;
+      std::vector<std::byte> datagram;
+      link_world::append_init(datagram, init);
+      const std::uint64_t before = world.count(SwitchCounter::kDropSource);
+      ASSERT_TRUE(send_path_cell(world.node(2).link(), from, World::lid(1), kPathQpn, datagram,
+                                 kDefaultPartition, nullptr));
+      world.node(2).port.flush(world.clock.now());
+      world.settle();
+      const bool begins = step == InitStep::kHello || step == InitStep::kAnswer;
+      const bool is_dropped = world.count(SwitchCounter::kDropSource) > before;
+      EXPECT_EQ(is_dropped, begins && from == Lid(21)) << name(step);
+      passed += is_dropped ? 0 : 1;
+    }
+  }
+  EXPECT_EQ(world.node(1).cells.size(), passed);
+  Gnh gnh{};
+  ASSERT_TRUE(world.write(
+      2, cell_with(Lid(21), World::lid(1), 8, 0, [&](CellHead& head) { head.gnh = &gnh; })));
+  world.settle();
+  EXPECT_EQ(world.node(1).cells.size(), passed);
+}
+
 TEST(PortLidsTest, S000_35_lids_of_one_port_take_the_ways_of_equal_length_in_turn) {
   for (const RoutingKind kind :
        {RoutingKind::kShortest, RoutingKind::kUpDown, RoutingKind::kFatTree}) {
@@ -81,6 +114,34 @@ TEST(PortLidsTest, S000_35_lids_of_one_port_take_the_ways_of_equal_length_in_tur
       EXPECT_EQ(ports[0], ports[2]) << name(kind);
     }
   }
+}
+
+// The spine by which a cell for this LID leaves the pod of the switch `at`.
+std::uint32_t spine_of(const SubnetGraph& graph, const routing_world::Tables& tables,
+                       std::uint32_t at, Lid lid) {
+  while (!graph.switches[at].name.starts_with("spine")) {
+    const std::uint8_t port = tables[at].port_of(lid);
+    const auto& cables = graph.switches[at].cables;
+    const auto cable = std::ranges::find(cables, port, &SubnetGraph::Cable::port);
+    if (cable == cables.end()) return 0;
+    at = cable->to;
+  }
+  return at;
+}
+
+// A tree of three levels with four spines.
+TEST(PortLidsTest, S000_35_four_lids_use_four_spines) {
+  Topology topology = routing_world::made("fattree:4");
+  topology.nodes.back().lid = Lid(4000);
+  topology.nodes.back().lmc = 2;
+  const SubnetGraph graph = graph_of(topology);
+  const auto tables = routing_world::tables_of(graph, RoutingKind::kFatTree);
+  std::set<std::uint32_t> spines;
+  for (std::uint16_t lid = 4000; lid < 4004; ++lid) {
+    spines.insert(spine_of(graph, tables, graph.nodes.front().at, Lid(lid)));
+  }
+  EXPECT_EQ(spines.size(), 4U);
+  EXPECT_FALSE(spines.contains(0));
 }
 
 // With a second LID of one port, the routes to others are as they were.
@@ -200,6 +261,7 @@ TEST_F(PathOfANodeTest, a_path_survives_a_restart_of_the_switch) {
   }
   run(3s);
   EXPECT_TRUE(carries());
+  EXPECT_EQ(unit->end->watch.events, std::vector<std::string>{"up"});
 }
 
 // Of the port that asks, by whatever LID.
