@@ -1,4 +1,4 @@
-// What an end and the target have agreed on, as their CONNECT messages and BufferRecvPool state it.
+// The agreement of an end and the target, as their CONNECT messages and BufferRecvPool state it.
 #pragma once
 
 #include <cstddef>

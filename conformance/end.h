@@ -76,7 +76,7 @@ class End {
   std::optional<Event> await(EventKind kind, std::string_view expected);
   std::optional<Event> await_if(const std::function<bool(const Event&)>& suits,
                                 std::string_view expected, base::Duration at_least = {});
-  // What was received and waits.
+  // The events that wait.
   Inbox& inbox() { return inbox_; }
   // Takes what arrives for so long.
   void listen(base::Duration span);

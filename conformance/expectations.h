@@ -1,4 +1,4 @@
-// What a case expects of the connection of an end after it has sent something. Each ends the case
+// Expectations of the connection of an end after it has sent something. Each ends the case
 // with `expected` if the target does another thing, and does nothing after a failure. The functions
 // that return bool return whether the case is still good.
 #pragma once

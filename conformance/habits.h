@@ -1,4 +1,4 @@
-// What an end does unasked, as every end must. A case switches some of it off.
+// The habits of an end: all of it that every end does unasked. A case switches some off.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What an end has received: the events that wait for the case, the bytes that their spans point
+// The inbox of an end has the events that wait for the case, the bytes that their spans point
 // into, and counts of what is no event. A target that floods it fails the case. Thread: its owner.
 #pragma once
 

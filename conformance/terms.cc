@@ -1,6 +1,7 @@
 #include "conformance/terms.h"
 
 #include "messaging/connect.pb.h"
+#include "messaging/wire/idata.h"
 
 namespace splitnic::conformance {
 namespace {

@@ -35,6 +35,15 @@ std::string list_of(const std::vector<lan::MacAddress>& macs) {
   return list_of(macs, control::mac_text, "none");
 }
 
+decltype(NicReport::rows) filter_rows(const NicSync& nic) {
+  return {
+      {nic.is_unicast_refused ? "Unicast, refused" : "Unicast", list_of(nic.user.filter.unicast)},
+      {"Multicast", list_of(nic.user.filter.multicast)},
+      {"Other groups", std::string(nic.user.filter.all_multicast ? "yes" : "no")},
+      {"Unicast of the interface", list_of(nic.listed.unicast)},
+      {"Multicast of the interface", list_of(nic.listed.multicast)}};
+}
+
 }  // namespace
 
 // Returns false if the data is malformed.
@@ -150,12 +159,7 @@ void NicRun::report_known(Host& host) {
     }
     case Kind::kFilter:
       report_.heading = "Filter of " + program_.interface;
-      report_.rows = {{nic.is_unicast_refused ? "Unicast, refused" : "Unicast",
-                       list_of(nic.user.filter.unicast)},
-                      {"Multicast", list_of(nic.user.filter.multicast)},
-                      {"Other groups", std::string(nic.user.filter.all_multicast ? "yes" : "no")},
-                      {"Unicast of the interface", list_of(nic.listed.unicast)},
-                      {"Multicast of the interface", list_of(nic.listed.multicast)}};
+      report_.rows = filter_rows(nic);
       return;
     case Kind::kCoalescing:
       return report_coalescing(nic.user.coalescing.value());

@@ -1,4 +1,4 @@
-// Those who wait until the I/O unit has replied to a request of ours: each is called once, with why
+// Those who wait until the I/O unit has replied to our request: each is called once, with why
 // the unit has not taken what the interface had when it asked, or none. Thread: its owner.
 #pragma once
 

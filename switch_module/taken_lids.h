@@ -8,7 +8,6 @@
 #include "control/toml.h"
 #include "control/toml_field.h"
 #include "fabric_emul/switching/port_lids.h"
-#include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric_switch {
 

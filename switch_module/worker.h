@@ -81,7 +81,7 @@ class SwitchWorker final : public control::Worker {
   base::Status open_port(std::uint8_t number, const PortOption& port, const control::Endpoint& at);
   base::Status check_lan() const;
   base::Status open_lan();
-  // What all ports have of the options, and the EUI-64 of the switch where it has no keys.
+  // Returns the options that all ports have, and the EUI-64 of the switch where it has no keys.
   fabric::PortConfig port_config() const;
   bool is_shm() const { return !options_.ports.empty() && options_.ports.front().at.is_shm(); }
   void follow_names(base::Time now);

@@ -274,8 +274,7 @@ void expect_held(Subnet& s) {
   s.listen(20ms);
   s.expect(s.node().cells() == 0, "nothing behind the cell from the other cable");
   s.expect(west.cells() == 0, "no cell at a cable that is held");
-  s.expect(west.inbox().waiting(EventKind::kMgmt) == 0,
-           "no reply of the switch at a cable that is held");
+  s.expect(west.inbox().waiting(EventKind::kMgmt) == 0, "no reply at a cable that is held");
 }
 
 // Only a whole table of stage set ends it that a cable is held. SMPs pass meanwhile.

@@ -190,10 +190,8 @@ void add_replies(UnitGroup& group) {
               ours.ParseFromString(capabilities_of(u.terms));
               ours.clear_node_name();
               const std::string text = ours.SerializeAsString() + "\xF8\x7F\x05";
-              if (!u.accept(request->mgmt, u.reply_of(request->mgmt, text)) || !advertise(u)) {
-                return;
-              }
-              expect_serving(u, "a connection that serves");
+              if (u.accept(request->mgmt, u.reply_of(request->mgmt, text)) && advertise(u))
+                expect_serving(u, "a connection that serves");
             });
 }
 

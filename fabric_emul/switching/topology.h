@@ -122,7 +122,7 @@ struct SwitchPlan {
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);
 std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 
-// The reply to RESOLVE of this name by a port: its base LID and its LMC, of 2 octets each.
+// The reply to RESOLVE of this name by a port has its base LID and its LMC, of 2 bytes each.
 inline constexpr std::string_view kOwnLidsName = "+";
 std::vector<std::byte> lids_place_of(const PortLids& asks);
 

@@ -50,7 +50,7 @@ inline std::string finding(const SourceFile& file, std::size_t line, const std::
 }
 
 // The folder that holds both the CMakeLists.txt and base/ of this source file's project.
-inline std::filesystem::path find_root(std::filesystem::path from = __FILE__) {
+inline std::filesystem::path find_root(std::filesystem::path from = SPLITNIC_TREE) {
   for (from = std::filesystem::absolute(from); from.has_relative_path();
        from = from.parent_path()) {
     if (std::filesystem::exists(from / "CMakeLists.txt") &&

@@ -1,0 +1,149 @@
+// A switch that sends an attached port any cell, and what the port drops of that.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fabric_emul/switching/attachment.h"
+#include "fabric_emul/switching/path_cell.h"
+#include "fabric_emul/wire/flit.h"
+#include "tests/unit/fabric_emul/switching/switch_world.h"
+
+namespace splitnic::fabric {
+namespace false_switch_test {
+
+using namespace switch_world;
+
+// An attachment at a plain port, which sends it any cell as the switch with LID 1. Its own is 11.
+class FalseSwitchTest : public ::testing::Test {
+ protected:
+  void attach(std::uint8_t port_number) {
+    PortConfig config = link_world::config_of(0xA, 7, true);
+    config.number = port_number;
+    config.lids = [](const PeerAddress&) { return LinkLids{Lid(1), Lid(11)}; };
+    sw = std::make_unique<link_world::End>(at_switch, config);
+    attachment = std::make_unique<Attachment>(at_node, at_switch.address(),
+                                              link_world::config_of(0xB, 8), clock, random);
+    for (int i = 0; i < 10; ++i) settle();
+    ASSERT_TRUE(attachment->link().up());
+  }
+  void settle() {
+    while (sw->receive(clock.now())) {
+    }
+    while (attachment->receive()) {
+    }
+  }
+  void send(const Cell& bytes) {
+    ASSERT_TRUE(link_world::write(sw->link(), bytes));
+    sw->port.flush(clock.now());
+    settle();
+  }
+  std::uint64_t count(std::string_view counter) const {
+    std::uint64_t found = 0;
+    attachment->visit_counters([&](std::string_view name, std::uint64_t value) {
+      if (name == counter) found = value;
+    });
+    return found;
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub{{.batch_queue_max = 1}};
+  InProcessUnderlay& at_switch = hub.add_endpoint();
+  InProcessUnderlay& at_node = hub.add_endpoint();
+  std::unique_ptr<link_world::End> sw;
+  std::unique_ptr<Attachment> attachment;
+};
+
+TEST_F(FalseSwitchTest, S000_34_a_cell_for_another_lid_or_from_none_is_dropped) {
+  attach(3);
+  send(cell(Lid(20), Lid(11)));
+  EXPECT_EQ(count("path.rx.cell"), 1U);
+  send(cell(Lid(20), Lid(12)));
+  EXPECT_EQ(count("path.rx.drop.lid"), 1U);
+  send(cell(Lid(0), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.lid"), 2U);
+  EXPECT_EQ(count("path.rx.cell"), 1U);
+}
+
+TEST_F(FalseSwitchTest, a_cell_of_another_version_or_of_the_switch_that_is_no_reply_is_dropped) {
+  attach(3);
+  send(cell_with(Lid(20), Lid(11), 8, 0, [](CellHead& head) { head.header.version = 2; }));
+  EXPECT_EQ(count("path.rx.drop.cell"), 1U);
+  send(cell(Lid(1), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.cell"), 2U);
+  Mgmt reply;  // to no request
+  reply.kind = MgmtKind::kResolved;
+  reply.instance = 1;
+  ASSERT_TRUE(send_mgmt(sw->link(), Lid(1), Lid(11), reply));
+  sw->port.flush(clock.now());
+  settle();
+  EXPECT_EQ(count("path.rx.drop.cell"), 3U);
+  EXPECT_EQ(count("path.rx.cell"), 0U);
+}
+
+// The base LID and the LMC; nothing is LMC 0.
+TEST_F(FalseSwitchTest, P_PATH_14_a_reply_that_is_not_the_lids_of_the_port_is_dropped) {
+  attach(3);
+  const auto reply = [&](std::initializer_list<int> bytes) {
+    std::vector<std::byte> place;
+    for (const int byte : bytes) place.push_back(static_cast<std::byte>(byte));
+    Mgmt m;
+    m.kind = MgmtKind::kResolved;
+    m.transaction = UINT64_MAX - 1;
+    m.instance = 1;
+    m.private_data = place;
+    const std::uint64_t before = count("path.rx.drop.cell");
+    EXPECT_TRUE(send_mgmt(sw->link(), Lid(1), Lid(11), m));
+    sw->port.flush(clock.now());
+    settle();
+    return count("path.rx.drop.cell") == before;
+  };
+  EXPECT_FALSE(reply({0, 11, 0}));
+  EXPECT_FALSE(reply({0, 12, 0, 0}));
+  EXPECT_FALSE(reply({0, 11, 0, 1})) << "11 is no multiple of 2";
+  EXPECT_FALSE(reply({0, 11, 0, 8}));
+  EXPECT_FALSE(reply({0, 11, 1, 0}));
+  EXPECT_TRUE(reply({0, 11, 0, 0}));
+  EXPECT_TRUE(reply({}));
+  EXPECT_EQ(attachment->own_lids().count(), 1U);
+}
+
+TEST_F(FalseSwitchTest, cells_of_a_peer_that_is_no_switch_are_dropped) {
+  attach(0);
+  EXPECT_FALSE(attachment->is_attached());
+  send(cell(Lid(20), Lid(11)));
+  EXPECT_EQ(count("path.rx.drop.peer"), 1U);
+  EXPECT_EQ(count("path.rx.cell"), 0U);
+}
+
+// A path may be narrower than the hop, whose batch then has room for fewer of its datagrams.
+TEST_F(FalseSwitchTest, what_does_not_fit_the_batch_to_a_blocked_switch_is_dropped) {
+  attach(3);
+  PeerAddress unit;  // the port with LID 20
+  unit.bytes[0] = std::byte{1};
+  unit.bytes[2] = std::byte{20};
+  constexpr std::size_t kStride = 1000;
+  const Cell bytes = cell(Lid(11), Lid(20), kStride - kFlitHeaderBytes - cell_bytes(CellHead{}, 8));
+  std::vector<std::byte> datagrams;
+  for (int i = 0; i < 64; ++i) {
+    std::vector<std::byte> flit(kFlitHeaderBytes + bytes.size());
+    FlitHeader header;
+    header.ctl = kFlitSof | kFlitEof;
+    emit_flit(flit, header, bytes);
+    ASSERT_LE(flit.size(), kStride);
+    flit.resize(kStride);
+    datagrams.insert(datagrams.end(), flit.begin(), flit.end());
+  }
+  ASSERT_EQ(attachment->send(unit, base::Bytes(datagrams).first(kStride), kStride),
+            Underlay::SendStatus::kSent);
+  EXPECT_EQ(count("path.tx.drop.blocked"), 0U);
+  ASSERT_EQ(attachment->send(unit, datagrams, kStride), Underlay::SendStatus::kSent);
+  EXPECT_EQ(count("path.tx.cell") + count("path.tx.drop.blocked"), 65U);
+  EXPECT_GT(count("path.tx.drop.blocked"), 0U);
+  EXPECT_EQ(attachment->send(unit, datagrams, kStride), Underlay::SendStatus::kBlocked);
+}
+
+}  // namespace false_switch_test
+}  // namespace splitnic::fabric
