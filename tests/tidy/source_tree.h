@@ -49,16 +49,22 @@ inline std::string finding(const SourceFile& file, std::size_t line, const std::
   return file.path + ":" + std::to_string(line) + ": " + what;
 }
 
-// The folder that holds both the CMakeLists.txt and base/ of this source file's project.
-inline std::filesystem::path find_root(std::filesystem::path from = SPLITNIC_TREE) {
-  for (from = std::filesystem::absolute(from); from.has_relative_path();
-       from = from.parent_path()) {
+// The closest folder above `from` that holds both CMakeLists.txt and base/.
+inline std::filesystem::path find_root_above(std::filesystem::path from) {
+  for (; from.has_relative_path(); from = from.parent_path()) {
     if (std::filesystem::exists(from / "CMakeLists.txt") &&
         std::filesystem::exists(from / "base")) {
       return from;
     }
   }
   return {};
+}
+
+// That of the program, if it was built below its tree. A path of a source may be that of another
+// clone: ccache shares objects.
+inline std::filesystem::path find_root() {
+  const auto root = find_root_above(std::filesystem::read_symlink("/proc/self/exe"));
+  return root.empty() ? find_root_above(std::filesystem::absolute(__FILE__)) : root;
 }
 
 inline SourceTree load_tree(const std::filesystem::path& root) {
