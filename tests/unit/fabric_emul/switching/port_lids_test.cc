@@ -191,6 +191,7 @@ class PathOfANodeTest : public ::testing::Test {
   }
   // Sends a cell each way over the link of the host, and returns whether both arrive.
   bool carries() {
+    if (host->end->watch.link == nullptr) return false;
     Link& near = host->end->link();
     Link* far = unit->end->port.by_lid(near.local_lid());
     if (!near.up() || far == nullptr || !far->up()) return false;
@@ -219,6 +220,7 @@ class PathOfANodeTest : public ::testing::Test {
 TEST_F(PathOfANodeTest, S000_35_P_PATH_13_a_link_is_between_the_lids_by_which_it_began) {
   start_host(500, 3);
   run(2s);
+  ASSERT_NE(host->end->watch.link, nullptr);
   EXPECT_EQ(host->end->link().local_lid(), Lid(11));
   EXPECT_EQ(host->end->link().remote_lid(), Lid(23));
   ASSERT_NE(unit->end->port.by_lid(Lid(11)), nullptr);
@@ -235,6 +237,7 @@ TEST_F(PathOfANodeTest, a_host_that_starts_again_by_another_path_gets_a_link_the
     host.reset();
     start_host(501 + path, path);
     run(3s);
+    ASSERT_NE(host->end->watch.link, nullptr) << path;
     EXPECT_EQ(host->end->link().remote_lid().value, 20 + path);
     EXPECT_TRUE(carries()) << path;
   }
