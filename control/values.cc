@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/parse_number.h"
+#include "fabric_emul/wire/ids.h"
 
 namespace splitnic::control {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t kInterfaceNameMax = 15;
 constexpr std::string_view kVia = "?via=";
 constexpr std::string_view kPath = "&path=";
+constexpr std::string_view kAll = "all";
 constexpr std::string_view kUdpScheme = "udp://";
 constexpr std::string_view kShmScheme = "shm://";
 
@@ -156,7 +158,8 @@ base::Result<PortSpec> parse_tap(const std::string& text) {
 
 std::string PeerPlace::text() const {
   if (node.empty()) return at.text();
-  const std::string by = path == 0 ? "" : std::string(kPath) + std::to_string(path);
+  const std::string number = path == fabric::kAllPaths ? std::string(kAll) : std::to_string(path);
+  const std::string by = path == 0 ? "" : std::string(kPath) + number;
   if (at.is_shm()) return "shm://" + node + std::string(kVia) + at.host + by;
   return "udp://" + node + ":1" + std::string(kVia) + at.udp_text() + by;
 }
@@ -178,12 +181,13 @@ base::Result<PeerPlace> parse_peer_place(const std::string& text) {
   std::string place = text.substr(via + kVia.size());
   std::optional<std::uint64_t> path = 0;
   if (const std::size_t by = place.find(kPath); by != std::string::npos) {
-    path = parse_number(std::string_view(place).substr(by + kPath.size()), kPathMax);
+    const std::string_view number = std::string_view(place).substr(by + kPath.size());
+    path = number == kAll ? fabric::kAllPaths : parse_number(number, fabric::kPathsMax - 1);
     place.resize(by);
   }
   if (!path) {
     return base::Error("'" + text + "' names no path: " + std::string(kPath.substr(1)) + "0 to " +
-                       std::to_string(kPathMax));
+                       std::to_string(fabric::kPathsMax - 1) + ", or all");
   }
   const auto at = parse_unit_endpoint((is_shm ? "shm://" : "udp://") + place);
   if (!at) return at.error();

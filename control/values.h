@@ -44,15 +44,14 @@ base::Result<Endpoint> parse_unit_endpoint(const std::string& text);
 
 // A peer: at an endpoint, or the node of this name behind the port of a switch there:
 // udp://NODE:1?via=SWITCH:PORT, shm://NODE?via=NAME, by port 1 of the node, which has no other, and
-// with "&path=N" behind it by another of the LIDs of that port. The scheme and ":1" may be left
-// out, and the port of SWITCH as in parse_unit_endpoint().
+// with "&path=N" behind it by another of the LIDs of that port, or with "&path=all" by all of them.
+// The scheme and ":1" may be left out, and the port of SWITCH as in parse_unit_endpoint().
 struct PeerPlace {
   Endpoint at;
   std::string node;          // "": there is no switch between
-  std::uint32_t path = 0;    // 0 to kPathMax
+  std::uint32_t path = 0;    // below fabric::kPathsMax, or fabric::kAllPaths
   std::string text() const;  // as one types it
 };
-inline constexpr std::uint32_t kPathMax = 127;
 base::Result<PeerPlace> parse_peer_place(const std::string& text);
 
 // Without keys, UDP needs --insecure-lab, on loopback too: any user of the machine can send to a

@@ -100,6 +100,7 @@ Details link_details(const fabric::Link& link) {
   out.emplace_back("narrowed", link.is_path_narrowed());
   out.emplace_back("lid", std::uint64_t{link.local_lid().value});
   out.emplace_back("peer_lid", std::uint64_t{link.remote_lid().value});
+  out.emplace_back("paths", std::uint64_t{link.paths()});
   out.emplace_back("peer_node", node_text(link.peer_eui64()));
   return out;
 }

@@ -22,6 +22,7 @@
 #include "fabric_emul/link/repeated_flit.h"
 #include "fabric_emul/link/send_batch.h"
 #include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -109,6 +110,15 @@ class Link {
   bool has_flits() const { return lanes_.is_open() || context_.underlay.lanes() != 0; }
   Lid local_lid() const { return handshake_.peer().local_lid; }
   Lid remote_lid() const { return handshake_.peer().remote_lid; }
+  // Behind a switch: how many LIDs from remote_lid() on lead to the peer, each by a path; and
+  // whether a cell for this LID is for the local end [S000-46].
+  unsigned paths() const { return context_.underlay.paths_to(address()); }
+  // Another of these LIDs each time: for what one path may lose.
+  Lid next_remote_lid() { return path_of(remote_lid(), turns_++ % paths()); }
+  bool takes(Lid dlid) const {
+    return dlid == local_lid() ||
+           (unsigned{dlid.value} ^ local_lid().value) < context_.underlay.own_paths();
+  }
   Eui64 local_eui64() const { return context_.config.eui64; }
   std::uint64_t local_instance() const { return context_.config.instance; }
   Eui64 peer_eui64() const { return handshake_.peer().eui64; }
@@ -150,6 +160,7 @@ class Link {
   PayloadCrcState payload_crc_;
   bool is_queued_ = false;
   std::uint8_t vl_ = 0;  // of what is reserved
+  std::uint32_t turns_ = 0;
   RepeatedFlit sealed_;  // the last flit that was sent
   SendBatch batch_;
   Handshake handshake_;

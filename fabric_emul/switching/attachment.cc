@@ -69,9 +69,11 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
 }
 
 PeerAddress Attachment::peer(const std::string& node, unsigned path) {
-  const std::string name = name_of_path(name_of_queue(node, queue_), path);
+  const bool uses_all_paths = path == kAllPaths;
+  const std::string name = name_of_path(name_of_queue(node, queue_), uses_all_paths ? 0 : path);
   auto at = std::ranges::find(named_, name, &Named::name);
   if (at == named_.end()) at = named_.insert(at, {name, Lid()});
+  at->uses_all_paths = uses_all_paths;
   resolve_at_ = clock_.now();
   return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
 }
@@ -87,6 +89,11 @@ PeerAddress Attachment::address_of(Lid lid) const {
   const auto at = std::ranges::find(named_, lid, &Named::lid);
   if (at == named_.end()) return address_with(kIsLid, lid.value);
   return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
+}
+
+bool Attachment::is_named_by_all_paths(Lid peer) const {
+  return std::ranges::any_of(
+      named_, [peer](const Named& named) { return named.lid == peer && named.uses_all_paths; });
 }
 
 Lid Attachment::own_lid_to(Lid peer) const {
@@ -166,7 +173,8 @@ bool Attachment::send_datagram(const LinkLids& lids, base::Bytes datagram) {
       const bool is_peer = NetworkLayer::is_peer(to);
       Gnh gnh;
       if (is_peer) gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
-      return send_path_cell(*link_, lids.local, is_peer ? network_.router_to(to) : to, kPathQpn,
+      return send_path_cell(*link_, lids.local,
+                            is_peer ? network_.router_to(to) : next_path_to(to, datagram), kPathQpn,
                             payload, partition_to(to), is_peer ? &gnh : nullptr);
     }
     if (!send_cell(to, flit)) return false;
@@ -234,6 +242,8 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
     } else if (network_.takes(*header)) {
       take_global(cell, *header);
     } else {
+      const bool is_data = header->service != Service::kMgmt;
+      if (is_data && header->dlid != own_lid_to(header->slid)) use_all_paths(header->slid);
       arrivals_.push_back({cell, header->slid, header->dlid, header->partition});
     }
   }
@@ -288,6 +298,7 @@ bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
   else
     in_partition_[arrival.from] = *own;
   if (!begins_a_link(datagram)) return true;
+  if (!is_named_by_all_paths(arrival.from)) paths_.erase(arrival.from);
   if (arrival.to == link_->local_lid())
     called_at_.erase(arrival.from);
   else
@@ -356,6 +367,7 @@ void Attachment::on_link_up(Link& link) {
                  "attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
                      link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
   is_place_known_ = is_lmc_known_ = false;
+  for (auto& [peer, paths] : paths_) paths.is_known = false;
   for (Named& named : named_) named.is_asked = false;
   resolve_at_ = clock_.now();
 }

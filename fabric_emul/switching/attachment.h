@@ -8,7 +8,9 @@
 // above continue on the others [S000-40].
 // The LID of the port is the switch's to assign, at INIT, and it may have more behind it
 // (port_lids.h). A peer is named, and the switch resolves the name. A node with several queues has
-// an attachment for each, which reaches the same queue of its peers (queue_lid.h). A peer in
+// an attachment for each, which reaches the same queue of its peers (queue_lid.h). To a peer that
+// is named by all paths, and to one whose cells come to several LIDs of this port, it has as many
+// paths as the port of that has LIDs; what the link sends itself takes them in turn. A peer in
 // another subnet has a LID that is valid here only (network_layer.h). Thread: the data thread.
 // docs/protocol/path.md docs/protocol/network.md docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
@@ -28,10 +30,10 @@
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
 #include "fabric_emul/switching/network_layer.h"
-#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -47,7 +49,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
 
   // Returns the address that stands for our queue of the node of this name by this path, the same
   // each time: what is sent to it is refused until the switch has resolved the name. REQUIRES a
-  // node name, and one path of a node at a time.
+  // node name, and one path of a node at a time, or kAllPaths.
   PeerAddress peer(const std::string& node, unsigned path = 0);
   // The place of this node in the network. It is the leg to a LAN from become_leg() on.
   const NetworkLayer& network() const { return network_; }
@@ -71,6 +73,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   bool is_blocked_by_lane() const override { return is_blocked_by_lane_; }
   base::Time deadline() const override;
   void on_peer_stopped(const PeerAddress& /*peer*/) override {}  // the switch has not
+  unsigned paths_to(const PeerAddress& peer) const override { return paths_to(lid_of(peer)); }
+  unsigned own_paths() const override { return own_lids().count(); }
   PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   bool take_too_long_report() override;
@@ -84,6 +88,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   // Transactions; others are of a name.
   static constexpr std::uint64_t kOwnPlace = UINT64_MAX;
   static constexpr std::uint64_t kOwnLids = UINT64_MAX - 1;
+  static constexpr std::uint64_t kLidsOfPeer = std::uint64_t{1} << 32;  // and its LID
   static constexpr base::Duration kBlockedRetry = std::chrono::microseconds(100);
   // Full profile: each peer may have gathered a batch for a lane when that is blocked. The batches
   // of more peers wait, with all of their lanes.
@@ -95,6 +100,13 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
     Lid lid;                  // 0: not resolved
     bool is_asked = false;    // since the switch is there, and it has replied
     bool is_unknown = false;  // to it
+    bool uses_all_paths = false;
+  };
+  // A peer that is reached by all paths.
+  struct Paths {
+    std::uint8_t lmc = 0;
+    bool is_known = false;   // since the switch is there, and it has replied
+    std::uint32_t sent = 0;  // by the link itself
   };
   struct Arrival {
     ReceivedCell cell;
@@ -129,6 +141,11 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   bool send_cell(Lid to, const FlitView& flit);
   bool send_to_peer(Lid to, const FlitView& flit);
   void on_own_lids(base::Bytes reply);
+  void on_lids_of(Lid peer, base::Bytes reply);
+  void use_all_paths(Lid peer);
+  unsigned paths_to(Lid peer) const;
+  bool is_named_by_all_paths(Lid peer) const;
+  Lid next_path_to(Lid peer, base::Bytes datagram);
   Lid lid_of(const PeerAddress& peer) const;
   // A peer gets replies from the LID at which it has begun a link.
   Lid own_lid_to(Lid peer) const;
@@ -151,6 +168,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   std::vector<Named> named_;
   std::map<Lid, PartitionKey> in_partition_;  // peers in another one than the first
   std::map<Lid, Lid> called_at_;              // peers that know us by another LID than the base
+  std::map<Lid, Paths> paths_;                // by the base LID of the peer
   base::Time resolve_at_ = base::kNever;
   std::vector<Arrival> arrivals_;
   std::size_t next_ = 0;  // of the arrivals

@@ -9,6 +9,23 @@
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric {
+namespace {
+
+// The LMC in the reply to the question for the LIDs of the port with this base; nothing: it is not
+// whole. No private data, of a switch that knows no such question: the port has one LID.
+std::optional<std::uint8_t> lmc_in(base::Bytes reply, Lid expected) {
+  constexpr std::size_t kLids = 2 * sizeof(std::uint16_t);
+  if (reply.empty()) return std::uint8_t{0};
+  if (reply.size() != kLids) return std::nullopt;
+  const auto lmc = base::load_be<std::uint16_t>(&reply[sizeof(std::uint16_t)]);
+  if (Lid(base::load_be<std::uint16_t>(reply.data())) != expected || lmc > kLmcMax ||
+      expected.value % (1U << lmc) != 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint8_t>(lmc);
+}
+
+}  // namespace
 
 void Attachment::on_mgmt(base::Bytes payload) {
   Mgmt m;
@@ -18,25 +35,44 @@ void Attachment::on_mgmt(base::Bytes payload) {
       return;
     }
     if (m.transaction == kOwnLids) return on_own_lids(m.private_data);
+    if (m.transaction >= kLidsOfPeer && m.transaction - kLidsOfPeer <= UINT16_MAX) {
+      return on_lids_of(Lid(static_cast<std::uint16_t>(m.transaction - kLidsOfPeer)),
+                        m.private_data);
+    }
     if (m.transaction < named_.size()) return on_resolved(named_[m.transaction], m.private_data);
   }
   counters_.add(AttachmentCounter::kRxDropCell);
 }
 
-// Nothing, from a switch that knows no such question: the port has one LID.
 void Attachment::on_own_lids(base::Bytes reply) {
-  constexpr std::size_t kLids = 2 * sizeof(std::uint16_t);
-  std::uint16_t lmc = 0;
-  if (!reply.empty()) {
-    const bool is_whole = reply.size() == kLids;
-    if (is_whole) lmc = base::load_be<std::uint16_t>(&reply[sizeof(std::uint16_t)]);
-    if (!is_whole || Lid(base::load_be<std::uint16_t>(reply.data())) != link_->local_lid() ||
-        lmc > kLmcMax || link_->local_lid().value % (1U << lmc) != 0) {
-      return counters_.add(AttachmentCounter::kRxDropCell);
-    }
-  }
-  lmc_ = static_cast<std::uint8_t>(lmc);
+  const auto lmc = lmc_in(reply, link_->local_lid());
+  if (!lmc) return counters_.add(AttachmentCounter::kRxDropCell);
+  lmc_ = *lmc;
   is_lmc_known_ = true;
+}
+
+void Attachment::on_lids_of(Lid peer, base::Bytes reply) {
+  const auto at = paths_.find(peer);
+  const auto lmc = lmc_in(reply, peer);
+  if (!lmc || at == paths_.end()) return counters_.add(AttachmentCounter::kRxDropCell);
+  at->second.lmc = *lmc;
+  at->second.is_known = true;
+}
+
+void Attachment::use_all_paths(Lid peer) {
+  if (paths_.try_emplace(peer).second) resolve_at_ = clock_.now();
+}
+
+unsigned Attachment::paths_to(Lid peer) const {
+  const auto at = paths_.find(peer);
+  return at == paths_.end() ? 1 : PortLids{peer, at->second.lmc}.count();
+}
+
+// What begins a link takes the first path, by which the peer then knows us.
+Lid Attachment::next_path_to(Lid peer, base::Bytes datagram) {
+  const auto at = paths_.find(peer);
+  if (at == paths_.end() || begins_a_link(datagram)) return peer;
+  return PortLids{peer, at->second.lmc}.of_path(at->second.sent++);
 }
 
 // Nothing, the LID of a node, or the place of one in another subnet.
@@ -58,6 +94,7 @@ void Attachment::on_resolved(Named& named, base::Bytes reply) {
     return;
   }
   named.is_unknown = false;
+  if (named.uses_all_paths && !NetworkLayer::is_peer(lid)) use_all_paths(lid);
   counters_.add(AttachmentCounter::kResolved);
 }
 
@@ -69,6 +106,9 @@ void Attachment::resolve(base::Time now) {
   if (!is_lmc_known_) ask(kOwnLids, kOwnLidsName);
   for (std::size_t i = 0; i < named_.size(); ++i) {
     if (!named_[i].is_asked) ask(i, named_[i].name);
+  }
+  for (const auto& [peer, paths] : paths_) {
+    if (!paths.is_known) ask(kLidsOfPeer + peer.value, lids_name_of(peer));
   }
 }
 

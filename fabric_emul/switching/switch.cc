@@ -201,8 +201,9 @@ bool Switch::reply(const SwitchPort& from, Link& link, const Mgmt& request,
     m.kind = MgmtKind::kResolved;
     if (request.private_data.empty()) {
       place = place_of(plan_, from.plan().is_node() ? from.plan().lid : header.slid);
-    } else if (from.plan().is_node() && base::as_text(request.private_data) == kOwnLidsName) {
-      place = lids_place_of(from.plan().lids());
+    } else if (from.plan().is_node() &&
+               base::as_text(request.private_data).starts_with(kOwnLidsName)) {
+      place = lids_place_of(plan_, from.plan().lids(), base::as_text(request.private_data));
     } else {
       place = place_of(plan_, request.private_data);
     }

@@ -1,6 +1,7 @@
 #include "fabric_emul/switching/topology.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <unordered_map>
 #include <utility>
@@ -124,10 +125,23 @@ std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name) {
   return place;
 }
 
-std::vector<std::byte> lids_place_of(const PortLids& asks) {
-  std::vector<std::byte> place(2 * sizeof(std::uint16_t));
-  base::store_be(place.data(), asks.base.value);
-  base::store_be(&place[sizeof(std::uint16_t)], std::uint16_t{asks.lmc});
+std::string lids_name_of(Lid base) {
+  return std::string(kOwnLidsName) + std::to_string(base.value);
+}
+
+std::vector<std::byte> lids_place_of(const SwitchPlan& plan, const PortLids& asks,
+                                     std::string_view name) {
+  std::vector<std::byte> place;
+  std::uint16_t number = 0;  // no node has it
+  const char* const end = name.data() + name.size();
+  if (std::from_chars(name.data() + kOwnLidsName.size(), end, number).ptr != end) number = 0;
+  const PortLids* lids = name == kOwnLidsName ? &asks : nullptr;
+  for (auto node = plan.nodes.begin(); lids == nullptr && node != plan.nodes.end(); ++node) {
+    if (Lid(number) == node->second.base) lids = &node->second;
+  }
+  if (lids == nullptr) return place;
+  append(place, lids->base);
+  append(place, Lid(lids->lmc));
   return place;
 }
 

@@ -18,11 +18,11 @@
 #include "fabric_emul/routing/forwarding_table.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/routing/subnet_graph.h"
-#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -122,9 +122,13 @@ struct SwitchPlan {
 std::vector<std::byte> place_of(const SwitchPlan& plan, Lid asks);
 std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 
-// The reply to RESOLVE of this name by a port has its base LID and its LMC, of 2 bytes each.
+// RESOLVE of this name asks for the LIDs of the port that asks, and of the other one for those of
+// the node whose base LID this is. The reply has the base LID and the LMC, of 2 bytes each; nothing
+// for a LID that is no node's.
 inline constexpr std::string_view kOwnLidsName = "+";
-std::vector<std::byte> lids_place_of(const PortLids& asks);
+std::string lids_name_of(Lid base);
+std::vector<std::byte> lids_place_of(const SwitchPlan& plan, const PortLids& asks,
+                                     std::string_view name);
 
 // The whole subnet as routing sees it: switches have the indices that they have here, and nodes
 // too where each port has one LID.

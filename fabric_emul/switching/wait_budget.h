@@ -1,9 +1,11 @@
 // How long an output may make its inputs wait: for kWaitMax for each kBytes that it takes, in one
 // piece or in many. A receiver that is slower has spent its budget: what does not fit it is dropped
 // at once, until it has taken kBytes. So one that has stopped, or that takes a little at a time,
-// holds up nobody for longer. Time comes in; pure. [S000-45]
+// holds up nobody for longer. A switch that did not run does not know what an output would have
+// taken, so a long time without a look at it counts as a short one. Time comes in; pure. [S000-45]
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/clock.h"
@@ -14,6 +16,8 @@ class WaitBudget {
  public:
   static constexpr base::Duration kWaitMax = std::chrono::milliseconds(100);
   static constexpr std::size_t kBytes = 256 * 1024;
+  // Of the time between two looks; the switch looks every 5 ms at least while it runs.
+  static constexpr base::Duration kCountedMax = std::chrono::milliseconds(10);
 
   bool is_spent() const { return waited_ >= kWaitMax; }
   // The output has taken this many bytes.
@@ -27,7 +31,7 @@ class WaitBudget {
   void start(base::Time now) { counted_until_ = now; }
   // Something has waited until now, and nothing of it fits.
   void on_wait(base::Time now) {
-    waited_ += now - counted_until_;
+    waited_ += std::min<base::Duration>(now - counted_until_, kCountedMax);
     counted_until_ = now;
   }
 

@@ -9,6 +9,10 @@ namespace {
 
 constexpr std::uint64_t kReorderCells = 3;
 
+PathMask mask_of(const CellRecords::Record& record) {
+  return static_cast<PathMask>(1U << record.path);
+}
+
 }  // namespace
 
 std::optional<std::size_t> CellRecords::newly_acknowledged(Lcn cumulative) const {
@@ -20,7 +24,7 @@ std::optional<std::size_t> CellRecords::newly_acknowledged(Lcn cumulative) const
 CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
                                             const RetransmitTimer& timer) {
   Acked acked;
-  std::uint64_t newest_retransmitted = 0;
+  std::array<std::uint64_t, kQpPathsMax> newest_retransmitted{};
   bool has_original = false;
   oldest_ = oldest_ + static_cast<std::uint32_t>(count);
   count = std::min(count, ring_.size());
@@ -30,14 +34,15 @@ CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
       acked.bytes += r.wire_bytes;
       ++acked.cells;
       if (r.is_retransmitted) {
-        newest_retransmitted = std::max(newest_retransmitted, r.tx_no);
+        newest_retransmitted[r.path] = std::max(newest_retransmitted[r.path], r.tx_no);
       } else {
         has_original = true;
-        newest_arrived_ = std::max(newest_arrived_, r.tx_no);
+        acked.paths |= mask_of(r);
+        on_arrived(r);
       }
     }
     if (r.state == State::kInFlight) {
-      in_flight_bytes_ -= r.wire_bytes;
+      end_flight(r);
       if (i + 1 == count && timer.gives_sample(r.sent_at, r.is_retransmitted)) {
         acked.rtt = now - r.sent_at;
       }
@@ -47,7 +52,9 @@ CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
   }
   // Which transmission of a retransmitted cell has arrived is unknown. If the ACK covers nothing
   // else, the cells that were sent before the retransmission are not coming any more.
-  if (!has_original) newest_arrived_ = std::max(newest_arrived_, newest_retransmitted);
+  for (std::size_t path = 0; path < kQpPathsMax && !has_original; ++path) {
+    newest_arrived_[path] = std::max(newest_arrived_[path], newest_retransmitted[path]);
+  }
   lost_hint_ = lost_hint_ > count ? lost_hint_ - count : 0;
   return acked;
 }
@@ -69,12 +76,13 @@ CellRecords::Acked CellRecords::acknowledge_bitmap(const AckExt& ack, base::Time
     if (r.state == State::kAcked) continue;
     if (r.state == State::kLost) --lost_count_;
     if (r.state == State::kInFlight) {
-      in_flight_bytes_ -= r.wire_bytes;
-      if (timer.gives_sample(r.sent_at, r.is_retransmitted) && r.tx_no > newest_arrived_) {
+      end_flight(r);
+      if (timer.gives_sample(r.sent_at, r.is_retransmitted) && r.tx_no > newest_arrived_[r.path]) {
         acked.rtt = now - r.sent_at;
       }
     }
-    newest_arrived_ = std::max(newest_arrived_, r.tx_no);
+    acked.paths |= mask_of(r);
+    on_arrived(r);
     r.state = State::kAcked;
     acked.bytes += r.wire_bytes;
     ++acked.cells;
@@ -85,27 +93,31 @@ CellRecords::Acked CellRecords::acknowledge_bitmap(const AckExt& ack, base::Time
 void CellRecords::mark_lost(std::size_t index) {
   Record& r = ring_[index];
   if (r.state == State::kLost) return;
-  if (r.state == State::kInFlight) in_flight_bytes_ -= r.wire_bytes;
+  if (r.state == State::kInFlight) end_flight(r);
   r.state = State::kLost;
   lost_hint_ = lost_count_ == 0 ? index : std::min(lost_hint_, index);
   ++lost_count_;
 }
 
-std::uint64_t CellRecords::detect_losses(std::size_t upto) {
-  std::uint64_t found = 0;
+CellRecords::Losses CellRecords::detect_losses(std::size_t upto, base::Duration elsewhere) {
+  Losses found;
   for (std::size_t i = 0; i < upto; ++i) {
     const Record& r = ring_[i];
-    if (r.state != State::kInFlight || r.tx_no + kReorderCells > newest_arrived_) continue;
+    if (r.state != State::kInFlight) continue;
+    const std::uint64_t newest = newest_arrived_[r.path];
+    if (r.tx_no + kReorderCells > newest && !is_overtaken_elsewhere(r, elsewhere)) continue;
+    if (r.tx_no > newest) found.silent |= mask_of(r);
     mark_lost(i);
-    ++found;
+    ++found.cells;
   }
   return found;
 }
 
-void CellRecords::lose_oldest() {
-  if (ring_.empty()) return;
+PathMask CellRecords::lose_oldest() {
+  if (ring_.empty()) return 0;
   if (ring_[0].state == State::kAcked) lose_reported();
   mark_lost(0);
+  return mask_of(ring_[0]);
 }
 
 void CellRecords::lose_reported() {
@@ -128,12 +140,9 @@ CellRecords::Record& CellRecords::oldest_lost() {
   return ring_[lost_hint_];
 }
 
-void CellRecords::on_retransmitted(Record& record, base::Time now) {
-  record.state = State::kInFlight;
+void CellRecords::on_retransmitted(Record& record, base::Time now, std::uint8_t path) {
   record.is_retransmitted = true;
-  record.sent_at = now;
-  record.tx_no = next_tx_no_++;
-  in_flight_bytes_ += record.wire_bytes;
+  set_in_flight(record, now, path);
   --lost_count_;
   ++lost_hint_;
 }

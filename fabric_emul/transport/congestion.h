@@ -30,6 +30,8 @@ class Congestion {
   base::Duration rto() const;
   // The smoothed round trip: from a cell to its acknowledgement. 0 before the first.
   base::Duration round_trip() const { return srtt_; }
+  // One that few are longer than; 0 before the first.
+  base::Duration slow_round_trip() const { return srtt_ + 4 * rttvar_; }
 
   void on_ack(std::uint64_t bytes_acked, std::uint64_t cells_acked, base::Time now);
   void on_rtt_sample(base::Duration rtt);

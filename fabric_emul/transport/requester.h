@@ -24,6 +24,7 @@
 #include "fabric_emul/transport/cell_records.h"
 #include "fabric_emul/transport/congestion.h"
 #include "fabric_emul/transport/local_operations.h"
+#include "fabric_emul/transport/path_choice.h"
 #include "fabric_emul/transport/qp_context.h"
 #include "fabric_emul/transport/read_tracker.h"
 #include "fabric_emul/transport/receive_credits.h"
@@ -161,6 +162,7 @@ class Requester {
   unsigned send_due_requests(Link& link, base::Time now, unsigned cells_max);
   bool retransmit_lost(Link& link, base::Time now);
   bool send_fresh(Link& link, base::Time now);
+  void choose_path(const Link& link, base::Time now);
   bool run_local(base::Time now);
   bool make_region(Wqe& w);
   bool may_start(Wqe& w);
@@ -185,6 +187,9 @@ class Requester {
 
   // requester_ack.cc
   bool advance(Lcn cumulative, base::Time now);
+  // How much later a cell of another path is sent that shows the loss of one; 0: none does.
+  base::Duration overtaken_after() const;
+  void on_losses(const CellRecords::Losses& losses, base::Time now);
   void skip_arrived();
   bool go_back_to_packet(const CellView& cell, const AckExt& ack);
   std::optional<std::uint64_t> refused_by(Psn psn);
@@ -202,6 +207,7 @@ class Requester {
   CellRecords records_;
   ReceiveCredits credits_;
   Congestion congestion_;
+  PathChoice paths_;       // one but for RC
   RetransmitTimer timer_;  // of the oldest cell in flight
   ReadTracker reads_;
   LocalOperations local_;

@@ -47,7 +47,7 @@ unsigned Requester::send_run(Link& link, base::Time now, unsigned cells_max) {
                      asks ? kFlagAckRequest : std::uint8_t{0});
     if (bytes == 0) break;
     cells_since_ack_request_ = asks ? 0 : cells_since_ack_request_ + 1;
-    records_.push(no, next_csn_, counted_bytes(bytes), now);
+    records_.push(no, next_csn_, counted_bytes(bytes), now, paths_.path());
     context_.count_sent(bytes);
     ++next_csn_;
   }

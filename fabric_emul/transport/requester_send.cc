@@ -5,6 +5,7 @@
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -14,11 +15,23 @@ unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   if (rnr_.is_active(now)) return sent;
   while (sent < cells_max && !context_.fault && !context_.has_send_fault) {
     const bool has_lost = records_.lost_count() > 0;
+    choose_path(link, now);
     if (!(has_lost ? retransmit_lost(link, now) : send_fresh(link, now))) break;
+    paths_.on_sent(1);
     ++sent;
-    sent += send_run(link, now, cells_max - sent);
+    const unsigned in_run = send_run(link, now, std::min(cells_max - sent, paths_.left()));
+    paths_.on_sent(in_run);
+    sent += in_run;
   }
   return sent;
+}
+
+// By several paths cells overtake each other, which go-back-N takes for a loss.
+void Requester::choose_path(const Link& link, base::Time now) {
+  if (!paths_.is_turn_over()) return;
+  const bool may_overtake = context_.service == Service::kRc && context_.attr.selective_repeat;
+  const unsigned paths = may_overtake ? link.paths() : 1;
+  paths_.begin_turn(paths, records_.bytes_in_flight_by_path(), now);
 }
 
 // Requests for the missing cells of responses whose first request was sent before.
@@ -27,6 +40,7 @@ unsigned Requester::send_due_requests(Link& link, base::Time now, unsigned cells
   while (sent < cells_max) {
     ReadSink* sink = reads_.with_request_due();
     if (sink == nullptr) break;
+    choose_path(link, now);
     const Wqe& w = queue_[sink->wqe_no];
     if (emit_request(link, w, sink->missing, kFlagRetransmission) == 0) break;
     context_.counters.add(TransportCounter::kReadRetransmit);
@@ -56,7 +70,7 @@ bool Requester::retransmit_lost(Link& link, base::Time now) {
   const bool asks = records_.lost_count() == 1 || context_.attr.ack_interval <= 1;
   const auto flags = static_cast<std::uint8_t>(kFlagRetransmission | (asks ? kFlagAckRequest : 0));
   if (emit(link, r.wqe_no, r.csn, flags) == 0) return false;
-  records_.on_retransmitted(r, now);
+  records_.on_retransmitted(r, now, paths_.path());
   // The timer covers the oldest cell, which has a full timeout from here.
   if (is_oldest || !timer_.is_armed()) timer_.arm(now, congestion_.rto());
   return true;
@@ -130,7 +144,7 @@ bool Requester::send_fresh(Link& link, base::Time now) {
   if (next_csn_ == 0) credits_.claim(w);
   if (acknowledged) {
     cells_since_ack_request_ = asks ? 0 : cells_since_ack_request_ + 1;
-    records_.push(no, next_csn_, counted_bytes(bytes), now);
+    records_.push(no, next_csn_, counted_bytes(bytes), now, paths_.path());
     if (!timer_.is_armed()) timer_.arm(now, congestion_.rto());
   }
   if (++next_csn_ < w.cells) return true;
@@ -230,7 +244,7 @@ void Requester::open_read(const Wqe& w, base::Time now) {
 void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const Link& link,
                             std::uint8_t flags) const {
   context_.fill_header(h, wire_op(w.op), position_of(csn, w.cells), link);
-  h.dlid = w.destination_lid;
+  h.dlid = path_of(w.destination_lid, paths_.path());
   h.dqpn = w.destination_qpn;
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);

@@ -22,6 +22,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   CellHead head;
   MacHeader& h = head.header;
   h = context_.header(nak == nullptr ? Op::kAck : Op::kNak, Pos::kOnly, link);
+  h.dlid = link.next_remote_lid();
   h.psn = last_psn_;
   h.csn = last_csn_;
   if (nak != nullptr) {

@@ -22,9 +22,11 @@ struct Response {
   std::uint32_t next = 0;   // cell that is sent next
   std::uint32_t end = 0;    // behind the last cell that this request asks for
   std::uint32_t cells = 1;  // of the whole response
+  std::uint32_t turns = 0;  // requests for it, each of which is served by the next path
   bool is_sent = false;     // the last cell was sent, so the peer may have received all of it
   bool is_due() const { return next < end; }
   void send_from(std::uint32_t first) {
+    ++turns;
     next = first;
     end = first + kResponseCellsMax < cells ? first + kResponseCellsMax : cells;
   }

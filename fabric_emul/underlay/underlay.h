@@ -120,6 +120,11 @@ class Underlay {
   // the next datagram to it begins again. It may be back soon.
   virtual void on_peer_stopped(const PeerAddress& /*peer*/) {}
 
+  // Returns by how many paths, by as many LIDs from its own on, cells reach this peer of a switched
+  // fabric; and of how many LIDs, from the base on, cells reach this node. A power of 2.
+  virtual unsigned paths_to(const PeerAddress& /*to*/) const { return 1; }
+  virtual unsigned own_paths() const { return 1; }
+
   // May ask the system: for INIT, not for the data path.
   virtual PathKind path_kind(const PeerAddress& /*to*/) const { return PathKind::kNetwork; }
 

@@ -25,6 +25,8 @@ class UnderlayDecorator : public Underlay {
   bool came_in_on_this_cpu() const override { return below_.came_in_on_this_cpu(); }
   void check_own_address() override { below_.check_own_address(); }
   void on_peer_stopped(const PeerAddress& peer) override { below_.on_peer_stopped(peer); }
+  unsigned paths_to(const PeerAddress& to) const override { return below_.paths_to(to); }
+  unsigned own_paths() const override { return below_.own_paths(); }
   PathKind path_kind(const PeerAddress& to) const override { return below_.path_kind(to); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);

@@ -99,7 +99,7 @@ Qp* Adapter::on_cell(Link& link, const ReceivedCell& received, base::Time now) {
     return nullptr;
   }
   // From here on the header is valid; the rest of the cell only when there is no error.
-  if (cell.header.dlid != link.local_lid() || cell.header.slid != link.remote_lid()) {
+  if (!link.takes(cell.header.dlid) || cell.header.slid != link.remote_lid()) {
     counters_.add(TransportCounter::kCellDropSource);
     return nullptr;
   }

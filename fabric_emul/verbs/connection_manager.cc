@@ -47,7 +47,7 @@ bool ConnectionManager::send(Link& link, PartitionKey partition, base::Bytes pay
   h.pos = Pos::kOnly;
   h.op = Op::kMgmt;
   h.service = Service::kMgmt;
-  h.dlid = link.remote_lid();
+  h.dlid = link.next_remote_lid();
   h.slid = link.local_lid();
   h.dqpn = h.sqpn = kManagementQpn;
   h.partition = partition;

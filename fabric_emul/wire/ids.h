@@ -22,4 +22,10 @@ using Lsn = base::Serial<struct LsnTag, 16>;                    // link sequence
 using Msn = base::Serial<struct MsnTag, 24>;                    // completed packets, in ACKs
 using StreamNumber = base::Serial<struct StreamNumberTag, 32>;  // of a byte, STREAM
 
+// A port has 2^LMC LIDs, each of which is a path of its number [S004-18].
+inline constexpr std::uint8_t kLmcMax = 7;
+inline constexpr unsigned kPathsMax = 1U << kLmcMax;
+// In place of the number of a path: by all of them.
+inline constexpr unsigned kAllPaths = kPathsMax;
+
 }  // namespace splitnic::fabric

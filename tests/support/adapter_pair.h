@@ -79,6 +79,7 @@ struct PairOptions {
   decltype(PortConfig::sl_to_vl) sl_to_vl = PortConfig().sl_to_vl;  // of all ends
   std::vector<PartitionTable> partitions{};  // by end; of those beyond, that of `limits`
   std::size_t cq_depth = 16384;              // of both completion queues of an end
+  std::function<void(std::size_t end, PortConfig&)> adjust{};  // completes the settings
 };
 
 // One end: an adapter, its underlay stack (carrier, tap, faults), one PD, two CQs.
@@ -113,6 +114,7 @@ class End final : private ConnectionHandler {
     config.machine_key = SipKey{7, 8};
     config.profile = options_.profile;
     config.sl_to_vl = options_.sl_to_vl;
+    if (options_.adjust) options_.adjust(number_, config);
     port = adapter->add_port(faults, config).value();
     adapter->connections().set_handler(*this);
     pd = adapter->alloc_pd();

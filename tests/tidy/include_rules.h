@@ -34,7 +34,7 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"fabric_emul/paging", {"base", "fabric_emul/mem"}},
       {"lan_bridge/frame", {"base"}},
       {"messaging/wire", {"base", kIds, kDropReason}},
-      {"control", {"base", "lan_bridge/frame", kPortSpec}},
+      {"control", {"base", "lan_bridge/frame", kPortSpec, kIds}},
       {"control/sandbox", {"base"}},
       {"fabric_emul/link", {"base", "fabric_emul/wire", "fabric_emul/underlay"}},
       {"fabric_emul/routing", {"base", kIds}},

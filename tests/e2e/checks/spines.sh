@@ -23,13 +23,13 @@ spine_switch() {
     --control "$work/switch$i.sock" "$@"
 }
 
-# write_spines TABLES LMC: the unit has 2^LMC LIDs.
+# write_spines TABLES LMC [LMC]: the unit has 2^LMC LIDs, and the first host as many as the second number gives it.
 write_spines() {
   local i
   {
     printf 'routing = "updown"\ntables = "%s"\ncables = ["sw1:3 - sw2:1", "sw1:4 - sw3:1", "sw2:2 - sw4:2", "sw3:2 - sw4:3"]\n' "$1"
     for i in 1 2 3 4; do printf '[switches.sw%d]\nlid = %d\n' "$i" "$i"; done
-    printf '[nodes.hosta]\nlid = 11\nat = "sw1:1"\n[nodes.hostb]\nlid = 12\nat = "sw1:2"\n'
+    printf '[nodes.hosta]\nlid = 24\nlmc = %d\nat = "sw1:1"\n[nodes.hostb]\nlid = 12\nat = "sw1:2"\n' "${3:-0}"
     printf '[nodes.unit]\nlid = 16\nlmc = %d\nat = "sw4:1"\n' "$2"
   } >"$work/fabric.toml"
 }
@@ -144,4 +144,51 @@ check_paths() {
   stop "switch$((first - 1))" KILL
   within "the LAN by the other spine" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   spine_switch "$((first - 1))" --insecure-lab
+}
+
+# The cells that sw1 and sw4 have sent to the spines sw2 and sw3 so far.
+to_spines() {
+  echo "$(counter switch1 switch.port3.tx.cell) $(counter switch1 switch.port4.tx.cell)" \
+    "$(counter switch4 switch.port2.tx.cell) $(counter switch4 switch.port3.tx.cell)"
+}
+
+# The host uses both LIDs of the unit at once, and the unit both of the host. Each spine dies once, in mid-transfer, and no
+# manager leads around it: the connection, its queue pairs and a file continue by the other one.
+check_all_paths() {
+  local i before after dead
+  over_udp=1
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  write_spines per_switch 1 1
+  for i in 1 2 3 4; do spine_switch "$i" --insecure-lab; done
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --attach "$(place unit)" --name unit --insecure-lab --control "$work/iou.sock"
+  host_by_path all "${udp_of[h1]}"
+  read -ra before <<<"$(to_spines)"
+  files_both_ways 16
+  read -ra after <<<"$(to_spines)"
+  for i in 0 1 2 3; do
+    echo "cells to a spine: $((after[i] - before[i]))"
+    [ $((after[i] - before[i])) -gt 1000 ] || fail "a spine was not used"
+  done
+  for dead in 2 3; do
+    start_web_server "$ns_lan" "$work/www"
+    make_blob 48
+    wait_until 5 in_ns "$ns_host" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+    pings_begin
+    start client "$ns_host" curl -s --limit-rate 16M -o "$work/fetched" http://10.77.0.2/blob
+    sleep 0.7
+    stop "switch$dead" KILL
+    running client || fail "the file was there before the spine died"
+    pings_within "spine $dead dies" 1000
+    wait "${pid_of[client]}" || fail "the file did not arrive"
+    unset "pid_of[client]"
+    equal "the file" "$(hash_of "$work/fetched")" "$wanted"
+    rm "$work/fetched"
+    stop nginx
+    spine_switch "$dead" --insecure-lab
+    wait_until 10 grep -qs "sw4): .* is up" "$work/switch$dead.log" || fail "the spine does not come back"
+    sleep 2
+  done
+  equal "connections that the host made" "$(grep -c "connected to the I/O unit" "$work/host.log")" 1
+  equal "hosts that attached" "$(grep -c "host hosta attached" "$work/iou.log")" 1
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fabric_emul/wire/ids.h"
+
 namespace splitnic::control {
 namespace values_test {
 
@@ -134,18 +136,21 @@ TEST(ValuesTest, B_14_a_node_behind_a_switch_in_short) {
   EXPECT_EQ(parse_peer_place("office?via=[fd00::1]:7500")->text(),
             "udp://office:1?via=[fd00::1]:7500");
   EXPECT_EQ(parse_peer_place("shm://office?via=sw")->text(), "shm://office?via=sw");
+  std::vector<std::uint32_t> paths;
   for (const char* text :
-       {"shm://office?via=sw&path=3", "udp://office:1?via=10.0.0.1:7471&path=127"}) {
+       {"shm://office?via=sw&path=3", "udp://office:1?via=10.0.0.1:7471&path=127",
+        "shm://office?via=sw&path=all"}) {
     const auto place = parse_peer_place(text);
     ASSERT_TRUE(place) << text;
-    EXPECT_EQ(place->path, text[0] == 's' ? 3U : 127U);
+    paths.push_back(place->path);
     EXPECT_EQ(place->text(), text);
   }
+  EXPECT_EQ(paths, (std::vector<std::uint32_t>{3, 127, fabric::kAllPaths}));
   EXPECT_EQ(parse_peer_place("office?via=10.0.0.1&path=0")->text(),
             "udp://office:1?via=10.0.0.1:7471");
   for (const char* text :
        {"office:2?via=sw:1", "off ice?via=sw:1", "?via=sw:1", "office?via=", "office?via=sw:x",
-        "office?via=sw:1&path=128", "office?via=sw:1&path=", "office?via=sw:1&path=-1",
+        "office?via=sw:1&path=128", "office?via=sw:1&path=al", "office?via=sw:1&path=", "office?via=sw:1&path=-1",
         "office&path=1", "shm://office:1?via=sw"}) {
     EXPECT_FALSE(parse_peer_place(text).has_value()) << text;
   }

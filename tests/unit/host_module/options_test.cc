@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fabric_emul/wire/ids.h"
 #include "lan_bridge/frame_ring.h"
 #include "tests/unit/host_module/config_file.h"
 #include "tests/unit/host_module/parsed_options.h"
@@ -318,7 +319,10 @@ TEST(HostOptionsTest, S000_35_one_path_to_an_io_unit_at_a_time) {
   EXPECT_EQ(one.options->units.at(0).text(), "shm://office?via=sw&path=3");
   expect_refused(
       parse_all({"--connect", "shm://office?via=sw&path=1", "--connect", "shm://office?via=sw"}), 2,
-      "are one I/O unit, which is reached by one path at a time");
+      "are one I/O unit: give one of them, or one with &path=all");
+  const auto all = parse_all({"--connect", "shm://office?via=sw&path=all"});
+  ASSERT_TRUE(all.options.has_value()) << all.text;
+  EXPECT_EQ(all.options->units.at(0).path, fabric::kAllPaths);
   EXPECT_TRUE(parse_all({"--connect", "shm://office?via=sw&path=1", "--connect",
                          "shm://office?via=other&path=1"})
                   .options.has_value());

@@ -1,5 +1,5 @@
 // A port with several LIDs (LMC): each reaches it, and routes to them take different ways.
-#include "fabric_emul/switching/port_lids.h"
+#include "fabric_emul/wire/port_lids.h"
 
 #include <gtest/gtest.h>
 
@@ -164,7 +164,9 @@ TEST(PortLidsTest, routes_to_other_ports_do_not_depend_on_it) {
 // A host that connects to a path of the unit.
 class PathOfANodeTest : public ::testing::Test {
  protected:
-  PathOfANodeTest() {
+  explicit PathOfANodeTest(std::uint8_t lmc_of_host = 0) {
+    if (lmc_of_host != 0) topology.nodes[0].lid = Lid(24);
+    topology.nodes[0].lmc = lmc_of_host;
     topology.nodes[1].lid = Lid(20);
     topology.nodes[1].lmc = 2;
     sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
@@ -252,6 +254,71 @@ TEST_F(PathOfANodeTest, a_path_that_the_port_has_not_is_no_node) {
             std::string::npos);
 }
 
+// Host and unit have several LIDs each, and the host uses all of the unit.
+class AllPathsOfANodeTest : public PathOfANodeTest {
+ protected:
+  AllPathsOfANodeTest() : PathOfANodeTest(1) {}
+  // The number of paths at both ends.
+  std::pair<unsigned, unsigned> paths() {
+    Link& near = host->end->link();
+    return {near.paths(), unit->end->port.by_lid(near.local_lid())->paths()};
+  }
+  void send_to(Lid lid) {
+    Link& near = host->end->link();
+    EXPECT_TRUE(link_world::write(near, cell(near.local_lid(), lid, 100, 1)));
+    host->end->port.flush(clock.now());
+    run(500ms);
+  }
+};
+
+TEST_F(AllPathsOfANodeTest, S000_46_P_PATH_13_the_peer_of_who_uses_all_paths_does_so_too) {
+  start_host(500, kAllPaths);
+  run(2s);
+  ASSERT_NE(host->end->watch.link, nullptr);
+  EXPECT_EQ(host->end->link().remote_lid(), Lid(20));
+  EXPECT_EQ(paths(), std::pair(4U, 1U));
+  send_to(Lid(20));
+  EXPECT_EQ(paths(), std::pair(4U, 1U));
+  send_to(Lid(22));
+  EXPECT_EQ(paths(), std::pair(4U, 2U));
+  EXPECT_EQ(unit->end->cells.size(), 2U);
+  EXPECT_TRUE(carries());
+  std::set<Lid> taken;
+  for (unsigned i = 0; i < 8; ++i) taken.insert(host->end->link().next_remote_lid());
+  EXPECT_EQ(taken, (std::set<Lid>{Lid(20), Lid(21), Lid(22), Lid(23)}));
+  // The next process of the host uses one.
+  host.reset();
+  start_host(501, 0);
+  run(3s);
+  ASSERT_TRUE(carries());
+  EXPECT_EQ(paths(), std::pair(1U, 1U));
+}
+
+// Cells for another LID than the base are no sign of it where the link began there.
+TEST_F(AllPathsOfANodeTest, who_names_one_path_gets_replies_by_one) {
+  start_host(500, 3);
+  run(2s);
+  ASSERT_TRUE(carries());
+  send_to(Lid(23));
+  EXPECT_EQ(paths(), std::pair(1U, 1U));
+}
+
+// A switch that is back may read another file.
+TEST_F(AllPathsOfANodeTest, the_lids_of_a_peer_are_asked_once_more_when_the_switch_is_back) {
+  start_host(500, kAllPaths);
+  run(2s);
+  ASSERT_TRUE(carries());
+  topology.nodes[1].lmc = 1;
+  sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
+  for (std::uint8_t port = 1; port <= 2; ++port) {
+    sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 8), nullptr,
+                 clock.now());
+  }
+  run(3s);
+  EXPECT_EQ(paths(), std::pair(2U, 1U));
+  EXPECT_TRUE(carries());
+}
+
 // The switch starts again, and the link from end to end stays.
 TEST_F(PathOfANodeTest, a_path_survives_a_restart_of_the_switch) {
   start_host(500, 2);
@@ -301,6 +368,10 @@ TEST(PortLidsTest, P_PATH_14_a_port_learns_its_lids_from_the_switch) {
   };
   EXPECT_EQ(ask(Lid(20), "+"), bytes({0, 20, 0, 2}));
   EXPECT_EQ(ask(Lid(22), "+"), bytes({0, 20, 0, 2}));
+  EXPECT_EQ(ask(Lid(22), "+20"), bytes({0, 20, 0, 2}));
+  for (const char* none : {"+21", "+1", "+0", "+x", "+20000", "+99999", "+-20", "+20x"}) {
+    EXPECT_EQ(ask(Lid(20), none), bytes({})) << none;
+  }
   EXPECT_EQ(ask(Lid(20), "n1+3"), bytes({0, 23}));
   EXPECT_EQ(ask(Lid(20), "n1+4"), bytes({}));
   EXPECT_EQ(ask(Lid(20), "n1"), bytes({0, 20}));

@@ -163,8 +163,7 @@ TEST(SwitchWaitingTest, S000_45_who_sends_elsewhere_is_not_held_up_by_a_stopped_
   }
   EXPECT_EQ(world.node(3).cells.size(), 100U);
   // The waiting cells are dropped after some time, and counted.
-  world.clock.advance(WaitBudget::kWaitMax);
-  world.settle({1, 4});
+  world.run(WaitBudget::kWaitMax + 10ms, {1, 4});
   EXPECT_GT(world.count(SwitchCounter::kDropStalled), 0U);
   EXPECT_TRUE(world.is_balanced());
 }

@@ -15,9 +15,9 @@ struct Sent {
     records.start(first);
     for (std::size_t i = 0; i < cells; ++i) send();
   }
-  void send() {
+  void send(std::uint8_t path = 0) {
     ++now_ms;
-    records.push(0, 0, 1000, at(now_ms));
+    records.push(0, 0, 1000, at(now_ms), path);
   }
   AckExt bitmap(std::uint32_t word) const {
     AckExt ack;
@@ -64,7 +64,7 @@ TEST(CellRecordsTest, a_cell_is_lost_when_one_sent_three_later_has_arrived) {
     const auto acked =
         s.records.acknowledge_bitmap(s.bitmap(is_third ? 0x20000000 : 0x40000000), at(9), s.timer);
     EXPECT_EQ(acked.cells, 1U);
-    EXPECT_EQ(s.records.detect_losses(acked.bitmap_end), is_third ? 1U : 0U);
+    EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 5ms).cells, is_third ? 1U : 0U);
     EXPECT_EQ(s.records.lost_count(), is_third ? 1U : 0U);
     EXPECT_EQ(s.records.bytes_in_flight(), is_third ? 3000U : 4000U);
   }
@@ -73,16 +73,55 @@ TEST(CellRecordsTest, a_cell_is_lost_when_one_sent_three_later_has_arrived) {
 TEST(CellRecordsTest, a_retransmitted_cell_is_lost_once_more_when_later_cells_have_passed_it) {
   Sent s(5);
   const auto first = s.records.acknowledge_bitmap(s.bitmap(0x20000000), at(9), s.timer);
-  ASSERT_EQ(s.records.detect_losses(first.bitmap_end), 1U);
+  ASSERT_EQ(s.records.detect_losses(first.bitmap_end, 5ms).cells, 1U);
   CellRecords::Record& oldest = s.records.oldest_lost();
   EXPECT_TRUE(s.records.is_oldest(oldest));
   s.records.on_retransmitted(oldest, at(10));
   EXPECT_EQ(s.records.lost_count(), 0U);
   for (int i = 0; i < 3; ++i) s.send();  // cells 5, 6 and 7
-  EXPECT_EQ(s.records.detect_losses(), 0U);
+  EXPECT_EQ(s.records.detect_all_losses(5ms).cells, 0U);
   const auto later = s.records.acknowledge_bitmap(s.bitmap(0x20000000 >> 4), at(12), s.timer);
   EXPECT_EQ(later.cells, 1U);
-  EXPECT_EQ(s.records.detect_losses(1), 1U) << "the retransmission is lost too";
+  EXPECT_EQ(s.records.detect_losses(1, 5ms).cells, 1U) << "the retransmission is lost too";
+}
+
+// Cells of two paths in turn, from 1 ms on. The odd ones arrive.
+TEST(CellRecordsTest, S000_46_a_cell_is_not_overtaken_by_those_of_another_path) {
+  Sent s(0);
+  for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[0], 6000U);
+  const auto acked = s.records.acknowledge_bitmap(s.bitmap(0xAAA00000), at(20), s.timer);
+  ASSERT_EQ(acked.cells, 6U);
+  EXPECT_EQ(acked.paths, 2U);
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[1], 0U);
+  EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 0ms).cells, 0U) << "no round trip is known";
+  EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 11ms).cells, 0U);
+}
+
+// Those of the other path that arrived were sent a round trip later: the path carries nothing.
+TEST(CellRecordsTest, S000_47_a_cell_of_a_silent_path_is_lost_after_a_round_trip) {
+  Sent s(0);
+  for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
+  const auto acked = s.records.acknowledge_bitmap(s.bitmap(0xAAA00000), at(20), s.timer);
+  const auto lost = s.records.detect_losses(acked.bitmap_end, 6ms);
+  EXPECT_EQ(lost.cells, 3U);  // sent at 1, 3 and 5 ms, the newest that arrived at 12
+  EXPECT_EQ(lost.silent, 1U);
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[0], 3000U);
+  while (s.records.lost_count() > 0) {
+    s.records.on_retransmitted(s.records.oldest_lost(), at(21), 1);
+  }
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[1], 3000U);
+}
+
+// A path that carries what was sent behind the lost cell is as good as before.
+TEST(CellRecordsTest, a_path_that_lost_one_cell_is_not_silent) {
+  Sent s(0);
+  for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
+  // The second to fourth cell of path 0 too.
+  const auto acked = s.records.acknowledge_bitmap(s.bitmap(0xFF000000), at(20), s.timer);
+  const auto lost = s.records.detect_losses(acked.bitmap_end, 100ms);
+  EXPECT_EQ(lost.cells, 1U);
+  EXPECT_EQ(lost.silent, 0U);
 }
 
 TEST(CellRecordsTest, no_rtt_of_a_cell_that_was_sent_twice_or_before_a_timeout) {

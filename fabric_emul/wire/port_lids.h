@@ -10,8 +10,10 @@
 
 namespace splitnic::fabric {
 
-inline constexpr std::uint8_t kLmcMax = 7;
-inline constexpr unsigned kPathsMax = 1U << kLmcMax;
+// The LID of a path of a port whose base this is, or of the only path that is used.
+constexpr Lid path_of(Lid base, unsigned path) {
+  return Lid(static_cast<std::uint16_t>(base.value + path));
+}
 
 struct PortLids {
   Lid base;
@@ -20,9 +22,7 @@ struct PortLids {
   constexpr unsigned count() const { return 1U << lmc; }
   constexpr bool has(Lid lid) const { return lid.value >> lmc == base.value >> lmc; }
   // Of any path: a port with fewer LIDs uses them in turn.
-  constexpr Lid of_path(unsigned path) const {
-    return Lid(static_cast<std::uint16_t>(base.value + path % count()));
-  }
+  constexpr Lid of_path(unsigned path) const { return path_of(base, path % count()); }
 };
 
 // The name that the subnet resolves to this path of a node, or of a queue of it: no node can have
