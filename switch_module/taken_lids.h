@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "control/toml.h"
 #include "control/toml_field.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric_switch {
 

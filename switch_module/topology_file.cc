@@ -13,7 +13,7 @@
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/switching/lane_schedule.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/switching/queue_lid.h"
 #include "switch_module/taken_lids.h"
 #include "switch_module/topology_network.h"

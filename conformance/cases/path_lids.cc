@@ -68,12 +68,18 @@ void add_cells_of_lids(NodesGroup& group) {
 void add_names_of_lids(NodesGroup& group) {
   group
       .add("lids_of_a_port", "P-PATH-14",
-           "RESOLVE of + gets the base LID and the LMC of the port that asks.",
+           "RESOLVE of + gets the base LID and the LMC of the port that asks, and of +N those of "
+           "the node with base LID N.",
            [](Nodes& nodes) {
              if (!nodes.link()) return;
              expect_lids(nodes.at(1), "+", {lid_at(1).value, 0}, "its LID, and LMC 0");
              expect_lids(nodes.at(2), "+", {lid_at(2).value, kLmcOfSecond},
                          "its base LID, and its LMC");
+             const std::string second = "+" + std::to_string(lid_at(2).value);
+             expect_lids(nodes.at(1), second, {lid_at(2).value, kLmcOfSecond},
+                         "the base LID and the LMC of the other node");
+             const Lid behind = lid_behind(lid_at(2), 1);
+             expect_lids(nodes.at(1), "+" + std::to_string(behind.value), {}, "no private data");
            })
       .ends = 2;
   group

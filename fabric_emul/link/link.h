@@ -17,12 +17,13 @@
 #include "fabric_emul/link/full_profile/link_lanes.h"
 #include "fabric_emul/link/handshake.h"
 #include "fabric_emul/link/keep_alive.h"
+#include "fabric_emul/link/path_health.h"
 #include "fabric_emul/link/path_mtu.h"
 #include "fabric_emul/link/port_context.h"
 #include "fabric_emul/link/repeated_flit.h"
 #include "fabric_emul/link/send_batch.h"
 #include "fabric_emul/wire/flit.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
 
@@ -113,8 +114,10 @@ class Link {
   // Behind a switch: how many LIDs from remote_lid() on lead to the peer, each by a path; and
   // whether a cell for this LID is for the local end [S000-46].
   unsigned paths() const { return context_.underlay.paths_to(address()); }
+  // Which of these carry nothing, as those who send by them have found.
+  PathHealth& path_health() { return path_health_; }
   // Another of these LIDs each time: for what one path may lose.
-  Lid next_remote_lid() { return path_of(remote_lid(), turns_++ % paths()); }
+  Lid next_remote_lid() { return path_of(remote_lid(), next_path_++ % paths()); }
   bool takes(Lid dlid) const {
     return dlid == local_lid() ||
            (unsigned{dlid.value} ^ local_lid().value) < context_.underlay.own_paths();
@@ -160,7 +163,8 @@ class Link {
   PayloadCrcState payload_crc_;
   bool is_queued_ = false;
   std::uint8_t vl_ = 0;  // of what is reserved
-  std::uint32_t turns_ = 0;
+  std::uint32_t next_path_ = 0;
+  PathHealth path_health_;
   RepeatedFlit sealed_;  // the last flit that was sent
   SendBatch batch_;
   Handshake handshake_;

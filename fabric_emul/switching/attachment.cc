@@ -91,16 +91,6 @@ PeerAddress Attachment::address_of(Lid lid) const {
   return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
 }
 
-bool Attachment::is_named_by_all_paths(Lid peer) const {
-  return std::ranges::any_of(
-      named_, [peer](const Named& named) { return named.lid == peer && named.uses_all_paths; });
-}
-
-Lid Attachment::own_lid_to(Lid peer) const {
-  const auto at = called_at_.find(peer);
-  return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
-}
-
 // A peer gets replies in the partition in which it was heard.
 PartitionKey Attachment::partition_to(Lid lid) const {
   const auto at = in_partition_.find(lid);

@@ -33,7 +33,7 @@
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric {
 

@@ -1,4 +1,5 @@
-// The questions of an attached port to its switch: its place in the network, and names.
+// The LIDs of an attached port and of its peers, and its questions to the switch: its place in the
+// network, names, and the LIDs of ports.
 // docs/protocol/path.md#names docs/protocol/network.md#place
 #include <utility>
 
@@ -59,6 +60,16 @@ void Attachment::on_lids_of(Lid peer, base::Bytes reply) {
   at->second.is_known = true;
 }
 
+bool Attachment::is_named_by_all_paths(Lid peer) const {
+  return std::ranges::any_of(
+      named_, [peer](const Named& named) { return named.lid == peer && named.uses_all_paths; });
+}
+
+Lid Attachment::own_lid_to(Lid peer) const {
+  const auto at = called_at_.find(peer);
+  return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
+}
+
 void Attachment::use_all_paths(Lid peer) {
   if (paths_.try_emplace(peer).second) resolve_at_ = clock_.now();
 }
@@ -68,7 +79,7 @@ unsigned Attachment::paths_to(Lid peer) const {
   return at == paths_.end() ? 1 : PortLids{peer, at->second.lmc}.count();
 }
 
-// What begins a link takes the first path, by which the peer then knows us.
+// HELLO and ANSWER take the first path, since the peer replies from the LID that they came to.
 Lid Attachment::next_path_to(Lid peer, base::Bytes datagram) {
   const auto at = paths_.find(peer);
   if (at == paths_.end() || begins_a_link(datagram)) return peer;

@@ -22,7 +22,7 @@
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric {
 

@@ -24,7 +24,7 @@ std::optional<std::size_t> CellRecords::newly_acknowledged(Lcn cumulative) const
 CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
                                             const RetransmitTimer& timer) {
   Acked acked;
-  std::array<std::uint64_t, kQpPathsMax> newest_retransmitted{};
+  std::array<std::uint64_t, kUsedPathsMax> newest_retransmitted{};
   bool has_original = false;
   oldest_ = oldest_ + static_cast<std::uint32_t>(count);
   count = std::min(count, ring_.size());
@@ -52,7 +52,7 @@ CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
   }
   // Which transmission of a retransmitted cell has arrived is unknown. If the ACK covers nothing
   // else, the cells that were sent before the retransmission are not coming any more.
-  for (std::size_t path = 0; path < kQpPathsMax && !has_original; ++path) {
+  for (std::size_t path = 0; path < kUsedPathsMax && !has_original; ++path) {
     newest_arrived_[path] = std::max(newest_arrived_[path], newest_retransmitted[path]);
   }
   lost_hint_ = lost_hint_ > count ? lost_hint_ - count : 0;

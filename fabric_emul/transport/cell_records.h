@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/ring.h"
-#include "fabric_emul/transport/path_choice.h"
+#include "fabric_emul/link/path_health.h"
 #include "fabric_emul/transport/retransmit_timer.h"
 #include "fabric_emul/wire/extensions.h"
 #include "fabric_emul/wire/ids.h"
@@ -33,7 +33,7 @@ class CellRecords {
     std::uint32_t csn = 0;
     State state = State::kInFlight;
     bool is_retransmitted = false;
-    std::uint8_t path = 0;  // below kQpPathsMax
+    std::uint8_t path = 0;  // below kUsedPathsMax
   };
   // The cells that one ACK was the first to acknowledge.
   struct Acked {
@@ -65,7 +65,7 @@ class CellRecords {
   // The next cell was sent before: a go-back has returned it.
   bool repeats_next() const { return before(next(), sent_end_); }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
-  const std::array<std::uint64_t, kQpPathsMax>& bytes_in_flight_by_path() const {
+  const std::array<std::uint64_t, kUsedPathsMax>& bytes_in_flight_by_path() const {
     return in_flight_by_path_;
   }
   std::size_t lost_count() const { return lost_count_; }
@@ -131,8 +131,8 @@ class CellRecords {
   }
 
  private:
-  static constexpr std::array<std::uint64_t, kQpPathsMax> filled_with(std::uint64_t value) {
-    std::array<std::uint64_t, kQpPathsMax> all{};
+  static constexpr std::array<std::uint64_t, kUsedPathsMax> filled_with(std::uint64_t value) {
+    std::array<std::uint64_t, kUsedPathsMax> all{};
     all.fill(value);
     return all;
   }
@@ -165,12 +165,12 @@ class CellRecords {
   Lcn oldest_;
   Lcn sent_end_;  // behind the last cell that was ever sent
   // By path: the next number, and the greatest that is known to have arrived, from 1.
-  std::array<std::uint64_t, kQpPathsMax> next_tx_no_ = filled_with(1);
-  std::array<std::uint64_t, kQpPathsMax> newest_arrived_{};
+  std::array<std::uint64_t, kUsedPathsMax> next_tx_no_ = filled_with(1);
+  std::array<std::uint64_t, kUsedPathsMax> newest_arrived_{};
   base::Time newest_sent_at_{};  // of what has arrived and was sent once
   bool has_paths_ = false;       // other paths than the first were used
   std::uint64_t in_flight_bytes_ = 0;
-  std::array<std::uint64_t, kQpPathsMax> in_flight_by_path_{};
+  std::array<std::uint64_t, kUsedPathsMax> in_flight_by_path_{};
   std::size_t lost_count_ = 0;
   std::size_t lost_hint_ = 0;  // no lost record is before this index
 };

@@ -162,7 +162,7 @@ class Requester {
   unsigned send_due_requests(Link& link, base::Time now, unsigned cells_max);
   bool retransmit_lost(Link& link, base::Time now);
   bool send_fresh(Link& link, base::Time now);
-  void choose_path(const Link& link, base::Time now);
+  void choose_path(Link& link, base::Time now);
   bool run_local(base::Time now);
   bool make_region(Wqe& w);
   bool may_start(Wqe& w);
@@ -190,6 +190,9 @@ class Requester {
   // How much later a cell of another path is sent that shows the loss of one; 0: none does.
   base::Duration overtaken_after() const;
   void on_losses(const CellRecords::Losses& losses, base::Time now);
+  void on_silent(PathMask paths, base::Time now) {
+    if (context_.link != nullptr) context_.link->path_health().on_silent(paths, now);
+  }
   void skip_arrived();
   bool go_back_to_packet(const CellView& cell, const AckExt& ack);
   std::optional<std::uint64_t> refused_by(Psn psn);

@@ -31,7 +31,7 @@ bool Requester::advance(Lcn cumulative, base::Time now) {
   const CellRecords::Acked acked = records_.acknowledge(*count, now, timer_);
   if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
   congestion_.on_ack(acked.bytes, acked.cells, now);
-  paths_.on_arrived(acked.paths);
+  context_.link->path_health().on_arrived(acked.paths);
   if (before(sent_end, records_.oldest())) skip_arrived();
   timer_.on_progress(now);
   congestion_.on_progress();
@@ -51,7 +51,7 @@ base::Duration Requester::overtaken_after() const {
 
 void Requester::on_losses(const CellRecords::Losses& losses, base::Time now) {
   congestion_.on_loss(losses.cells);
-  paths_.on_silent(losses.silent, now);
+  on_silent(losses.silent, now);
 }
 
 // Cells that a go-back returned have arrived after all: sending continues behind them.
@@ -75,7 +75,7 @@ void Requester::on_ack(const AckExt& ack, base::Time now) {
   if (ack.bitmap_words == 0) return;
   const CellRecords::Acked acked = records_.acknowledge_bitmap(ack, now, timer_);
   if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
-  paths_.on_arrived(acked.paths);
+  context_.link->path_health().on_arrived(acked.paths);
   on_losses(records_.detect_losses(acked.bitmap_end, overtaken_after()), now);
   if (acked.cells > 0) congestion_.on_ack(acked.bytes, acked.cells, now);
 }
@@ -235,14 +235,14 @@ bool Requester::on_response_timeout(base::Time now) {
   if (reads_.empty() || now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
   if (has_given_up(now)) return false;
   reads_.on_timeout(records_.oldest(), now);
-  paths_.on_silent(static_cast<PathMask>(1U << paths_.path()), now);
+  on_silent(static_cast<PathMask>(1U << paths_.path()), now);
   return true;
 }
 
 void Requester::on_cell_timeout(base::Time now) {
   if (now < timer_.deadline() || has_given_up(now)) return;
   if (context_.attr.selective_repeat) {
-    paths_.on_silent(records_.lose_oldest(), now);
+    on_silent(records_.lose_oldest(), now);
     records_.lose_some(kCellsPerTimeout - 1);
   } else {
     restart_sending();

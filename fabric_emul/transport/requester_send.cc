@@ -5,7 +5,7 @@
 #include "fabric_emul/transport/requester.h"
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
 
@@ -27,11 +27,11 @@ unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
 }
 
 // By several paths cells overtake each other, which go-back-N takes for a loss.
-void Requester::choose_path(const Link& link, base::Time now) {
-  if (!paths_.is_turn_over()) return;
+void Requester::choose_path(Link& link, base::Time now) {
+  if (!paths_.is_quantum_used(link.path_health(), now)) return;
   const bool may_overtake = context_.service == Service::kRc && context_.attr.selective_repeat;
   const unsigned paths = may_overtake ? link.paths() : 1;
-  paths_.begin_turn(paths, records_.bytes_in_flight_by_path(), now);
+  paths_.begin_quantum(paths, records_.bytes_in_flight_by_path(), link.path_health(), now);
 }
 
 // Requests for the missing cells of responses whose first request was sent before.

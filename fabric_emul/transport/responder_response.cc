@@ -7,7 +7,7 @@
 #include "fabric_emul/mem/packet_access.h"
 #include "fabric_emul/transport/responder.h"
 #include "fabric_emul/transport/send_cell.h"
-#include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/wire/ids.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -142,7 +142,7 @@ bool Responder::send_response(Link& link, Response& response) {
   h = context_.header(reads ? Op::kRdmaReadResp : Op::kFetchOpResp,
                       position_of(response.next, response.cells), link);
   // A response that did not arrive is sent by another path.
-  h.dlid = path_of(link.remote_lid(), (response.psn.value + response.turns) % link.paths());
+  h.dlid = path_of(link.remote_lid(), (response.psn.value + response.requests) % link.paths());
   h.psn = response.psn;
   h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);

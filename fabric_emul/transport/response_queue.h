@@ -17,16 +17,16 @@ namespace splitnic::fabric {
 struct Response {
   Op request = Op::kRdmaReadReq;
   Psn psn;
-  VaMh target;              // the whole range
-  std::uint64_t value = 0;  // FetchOp: the old one
-  std::uint32_t next = 0;   // cell that is sent next
-  std::uint32_t end = 0;    // behind the last cell that this request asks for
-  std::uint32_t cells = 1;  // of the whole response
-  std::uint32_t turns = 0;  // requests for it, each of which is served by the next path
-  bool is_sent = false;     // the last cell was sent, so the peer may have received all of it
+  VaMh target;                 // the whole range
+  std::uint64_t value = 0;     // FetchOp: the old one
+  std::uint32_t next = 0;      // cell that is sent next
+  std::uint32_t end = 0;       // behind the last cell that this request asks for
+  std::uint32_t cells = 1;     // of the whole response
+  std::uint32_t requests = 0;  // for it, each of which is served by the next path
+  bool is_sent = false;        // the last cell was sent, so the peer may have received all of it
   bool is_due() const { return next < end; }
   void send_from(std::uint32_t first) {
-    ++turns;
+    ++requests;
     next = first;
     end = first + kResponseCellsMax < cells ? first + kResponseCellsMax : cells;
   }

@@ -27,5 +27,9 @@ inline constexpr std::uint8_t kLmcMax = 7;
 inline constexpr unsigned kPathsMax = 1U << kLmcMax;
 // In place of the number of a path: by all of them.
 inline constexpr unsigned kAllPaths = kPathsMax;
+// The LID of a path, of a port with this base LID; of the only path that is used, its LID.
+constexpr Lid path_of(Lid base, unsigned path) {
+  return Lid(static_cast<std::uint16_t>(base.value + path));
+}
 
 }  // namespace splitnic::fabric

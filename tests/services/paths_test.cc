@@ -122,17 +122,22 @@ TEST(PathsTest, S000_47_a_transfer_continues_while_a_path_is_left) {
     EXPECT_LT(took, 250ms);
     EXPECT_EQ(world.pair.b().qp(transfer.qp.b).state(), QpState::kRts);
     EXPECT_TRUE(world.pair.b().link().up());
-    // The link and the queue pair live on, and messages arrive without a timeout each.
+    // The link and the queue pair live on, and small messages arrive without a timeout each.
     world.pair.run_for(2s);
     ASSERT_TRUE(world.pair.b().link().up());
     Transfer small(world, 5000);
-    for (unsigned i = 0; i < 50; ++i) {
+    std::vector<base::Duration> times;
+    for (unsigned i = 0; i < 100; ++i) {
       small.post();
-      const base::Duration each = small.finish();
-      if (i >= 10) {
-        EXPECT_LT(each, 450ms) << i;
-      }
+      times.push_back(small.finish());
+      world.pair.run_for(10ms);
     }
+    std::ranges::sort(times);
+    EXPECT_LT(times[80], 1ms);
+    EXPECT_LT(times.back(), 50ms);
+    std::printf("messages of 5000 bytes: longest %lld us\n",
+                static_cast<long long>(
+                    std::chrono::duration_cast<std::chrono::microseconds>(times.back()).count()));
   }
 }
 

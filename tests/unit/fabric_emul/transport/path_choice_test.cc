@@ -11,41 +11,43 @@ using namespace std::chrono_literals;
 constexpr base::Time at(int ms) { return base::Time{} + std::chrono::milliseconds(ms); }
 
 struct Choice {
-  // The path of the next turn.
+  // The path of the next quantum.
   unsigned next(unsigned paths, int ms = 0) {
-    choice.begin_turn(paths, in_flight, at(ms));
+    choice.begin_quantum(paths, in_flight, health, at(ms));
     return choice.path();
   }
+  bool is_over(int ms = 0) const { return choice.is_quantum_used(health, at(ms)); }
   PathChoice choice;
-  std::array<std::uint64_t, kQpPathsMax> in_flight{};
+  PathHealth health;
+  std::array<std::uint64_t, kUsedPathsMax> in_flight{};
 };
 
-TEST(PathChoiceTest, a_turn_is_over_after_its_cells) {
+TEST(PathChoiceTest, a_quantum_is_used_after_its_cells) {
   Choice c;
-  EXPECT_TRUE(c.choice.is_turn_over());
+  EXPECT_TRUE(c.is_over());
   c.next(2);
-  EXPECT_EQ(c.choice.left(), PathChoice::kCellsPerTurn);
-  c.choice.on_sent(PathChoice::kCellsPerTurn - 1);
-  EXPECT_FALSE(c.choice.is_turn_over());
+  EXPECT_EQ(c.choice.left(), PathChoice::kQuantumCells);
+  c.choice.on_sent(PathChoice::kQuantumCells - 1);
+  EXPECT_FALSE(c.is_over());
   c.choice.on_sent(5);
-  EXPECT_TRUE(c.choice.is_turn_over());
+  EXPECT_TRUE(c.is_over());
 }
 
 TEST(PathChoiceTest, one_path_is_the_first_whatever_was_before) {
   Choice c;
   EXPECT_EQ(c.next(1), 0U);
-  EXPECT_GT(c.choice.left(), PathChoice::kCellsPerTurn);
+  EXPECT_GT(c.choice.left(), PathChoice::kQuantumCells);
   for (unsigned i = 0; i < 3; ++i) c.next(4);
   EXPECT_EQ(c.next(1), 0U);
   EXPECT_EQ(c.next(0), 0U);
 }
 
-TEST(PathChoiceTest, S000_46_paths_with_nothing_in_flight_take_turns) {
+TEST(PathChoiceTest, S000_46_paths_with_nothing_in_flight_alternate) {
   Choice c;
   std::vector<unsigned> taken;
   for (unsigned i = 0; i < 8; ++i) taken.push_back(c.next(4));
   EXPECT_EQ(taken, (std::vector<unsigned>{1, 2, 3, 0, 1, 2, 3, 0}));
-  for (unsigned i = 0; i < 2 * kQpPathsMax; ++i) EXPECT_LT(c.next(128), kQpPathsMax);
+  for (unsigned i = 0; i < 2 * kUsedPathsMax; ++i) EXPECT_LT(c.next(128), kUsedPathsMax);
 }
 
 TEST(PathChoiceTest, S000_46_a_path_with_less_in_flight_comes_first) {
@@ -63,22 +65,22 @@ TEST(PathChoiceTest, S000_47_a_silent_path_is_avoided_twice_as_long_each_time) {
   int ms = 1000;
   for (const int avoided : {50, 100, 200, 400, 800, 800}) {
     EXPECT_EQ(c.next(2, ms), 0U);
-    c.choice.on_silent(1, at(ms));
-    EXPECT_TRUE(c.choice.is_turn_over()) << "its turn ends";
-    c.choice.on_silent(1, at(ms + 1));  // the same silence
+    c.health.on_silent(1, at(ms));
+    EXPECT_TRUE(c.is_over(ms)) << "its quantum ends";
+    c.health.on_silent(1, at(ms + 1));  // the same silence
     EXPECT_EQ(c.next(2, ms + avoided - 1), 1U) << avoided;
     ms += avoided;
   }
   EXPECT_EQ(c.next(2, ms), 0U);
-  c.choice.on_arrived(1);
-  c.choice.on_silent(1, at(ms));
+  c.health.on_arrived(1);
+  c.health.on_silent(1, at(ms));
   EXPECT_EQ(c.next(2, ms + 49), 1U);
   EXPECT_EQ(c.next(2, ms + 50), 0U) << "what arrived ends the doubling";
 }
 
 TEST(PathChoiceTest, all_are_used_when_all_are_silent) {
   Choice c;
-  c.choice.on_silent(3, at(5));
+  c.health.on_silent(3, at(5));
   std::vector<unsigned> taken;
   for (unsigned i = 0; i < 4; ++i) taken.push_back(c.next(2, 6));
   EXPECT_EQ(taken, (std::vector<unsigned>{1, 0, 1, 0}));

@@ -10,11 +10,6 @@
 
 namespace splitnic::fabric {
 
-// The LID of a path of a port whose base this is, or of the only path that is used.
-constexpr Lid path_of(Lid base, unsigned path) {
-  return Lid(static_cast<std::uint16_t>(base.value + path));
-}
-
 struct PortLids {
   Lid base;
   std::uint8_t lmc = 0;
