@@ -106,7 +106,7 @@ TEST(PathsTest, S000_46_random_loss_on_all_paths_is_repaired) {
   EXPECT_GT(retransmitted(world), 30U);
 }
 
-// Whichever spine dies in mid-transfer, the queue pair continues by the other: nothing tells it.
+// Whichever spine dies in mid-transfer, the queue pair continues by the other, although nothing reports it.
 TEST(PathsTest, S000_47_a_transfer_continues_while_a_path_is_left) {
   for (const unsigned dead : {1U, 2U}) {
     SpinesPair world;

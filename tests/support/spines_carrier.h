@@ -1,5 +1,5 @@
 // Two ends behind switches: leaf "a" with the host (end 1), leaf "b" with the unit (end 0), and
-// spines between them, each of which is a way of its own. The port of the unit has as many LIDs as
+// spines between them, each of which is another way. The port of the unit has as many LIDs as
 // there are spines, that of the host too. Spines can be slow, far away or dead.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace splitnic::fabric::testing {
 
-// Takes so many bytes per second, in bursts of a batch.
+// Takes a number of bytes per second, in bursts of a batch.
 class PacedUnderlay final : public UnderlayDecorator {
  public:
   PacedUnderlay(Underlay& below, base::Clock& clock) : UnderlayDecorator(below), clock_(clock) {}
@@ -98,7 +98,7 @@ class SpinesCarrier final : public Carrier {
   }
   // It loses all that it gets.
   void kill(unsigned spine) { set_faults(spine, {.loss_ppm = 1'000'000}); }
-  // What it has forwarded.
+  // Cells that it has forwarded.
   std::uint64_t cells_of(unsigned spine) const {
     return switches_[1 + spine]->counters()[SwitchCounter::kTxCell];
   }
