@@ -254,11 +254,11 @@ base::Status TopologyReader::read_cables(const TomlValue& cables) {
 
 base::Status TopologyReader::read_routing(const TomlValue& routing) {
   routing_.emplace(routing, "routing");
-  constexpr const char* kKinds = "shortest, updown or fattree";
-  const auto text = routing_->text(kKinds);
+  const std::string kinds(fabric::kRoutingNames);
+  const auto text = routing_->text(kinds);
   if (!text) return text.error();
   const auto kind = fabric::parse_routing(*text);
-  if (!kind) return routing_->is_not(kKinds);
+  if (!kind) return routing_->is_not(kinds);
   topology_.routing = *kind;
   return {};
 }
@@ -287,6 +287,12 @@ base::Status TopologyReader::check_tables_per() const {
 
 // The routing finds routes, or the topology is not what it is for.
 base::Status TopologyReader::check_routing() const {
+  using fabric::RoutingKind;
+  const bool is_layered = topology_.routing == RoutingKind::kLayered;
+  if (!is_layered && topology_.routing != RoutingKind::kFatTree) return {};
+  if (is_layered && topology_.pins_vl) {
+    return routing_->error("layered sets the lanes of cells, and pin_vl keeps them: leave out one");
+  }
   const auto tables = fabric::make_routing(topology_.routing)->tables(fabric::graph_of(topology_));
   if (tables) return {};
   return routing_->error(tables.error().text());
@@ -352,9 +358,7 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   if (auto read = read_network(network, topology_); !read) return read.error();
   if (topology_.switches.empty()) return control::error_at({1, 1}, "there is no switch");
   if (auto checked = check_tables_per(); !checked) return checked.error();
-  if (topology_.routing == fabric::RoutingKind::kFatTree) {
-    if (auto checked = check_routing(); !checked) return checked.error();
-  }
+  if (auto checked = check_routing(); !checked) return checked.error();
   return TopologyFile{std::move(topology_), std::move(keys_)};
 }
 

@@ -5,16 +5,18 @@
 #include <utility>
 
 #include "fabric_emul/routing/fat_tree.h"
+#include "fabric_emul/routing/layered.h"
 #include "fabric_emul/routing/shortest_path.h"
 #include "fabric_emul/routing/up_down.h"
 
 namespace splitnic::fabric {
 namespace {
 
-constexpr auto kRoutingNames =
+constexpr auto kNameOfRouting =
     std::to_array<std::pair<RoutingKind, std::string_view>>({{RoutingKind::kShortest, "shortest"},
                                                              {RoutingKind::kUpDown, "updown"},
-                                                             {RoutingKind::kFatTree, "fattree"}});
+                                                             {RoutingKind::kFatTree, "fattree"},
+                                                             {RoutingKind::kLayered, "layered"}});
 
 }  // namespace
 
@@ -24,6 +26,8 @@ std::unique_ptr<const Routing> make_routing(RoutingKind kind, TablesPer per) {
       return std::make_unique<UpDownRouting>(per);
     case RoutingKind::kFatTree:
       return std::make_unique<FatTreeRouting>(per);
+    case RoutingKind::kLayered:
+      return std::make_unique<LayeredRouting>(per);
     case RoutingKind::kShortest:
       break;
   }
@@ -31,13 +35,13 @@ std::unique_ptr<const Routing> make_routing(RoutingKind kind, TablesPer per) {
 }
 
 std::string_view name(RoutingKind kind) {
-  return kRoutingNames.at(static_cast<std::size_t>(kind)).second;
+  return kNameOfRouting.at(static_cast<std::size_t>(kind)).second;
 }
 
 std::optional<RoutingKind> parse_routing(std::string_view text) {
   const auto* const found =
-      std::ranges::find(kRoutingNames, text, &std::pair<RoutingKind, std::string_view>::second);
-  if (found == kRoutingNames.end()) return std::nullopt;
+      std::ranges::find(kNameOfRouting, text, &std::pair<RoutingKind, std::string_view>::second);
+  if (found == kNameOfRouting.end()) return std::nullopt;
   return found->first;
 }
 

@@ -1,5 +1,5 @@
 // The seam of routing algorithms: from what is up of a subnet to the forwarding table of each
-// switch. docs/topology_file.md describes the three that there are. Pure.
+// switch. docs/topology_file.md describes those that there are. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace splitnic::fabric {
 
-enum class RoutingKind : std::uint8_t { kShortest, kUpDown, kFatTree };
+enum class RoutingKind : std::uint8_t { kShortest, kUpDown, kFatTree, kLayered };
 
 class Routing {
  public:
@@ -29,7 +29,8 @@ class Routing {
 
 std::unique_ptr<const Routing> make_routing(RoutingKind kind, TablesPer per = TablesPer::kSwitch);
 
-// "shortest", "updown" or "fattree", as people type them.
+// Those of kRoutingNames, as people type them.
+inline constexpr std::string_view kRoutingNames = "shortest, updown, fattree or layered";
 std::string_view name(RoutingKind kind);
 std::optional<RoutingKind> parse_routing(std::string_view text);
 // "per_switch" or "per_input".

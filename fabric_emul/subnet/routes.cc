@@ -8,7 +8,9 @@ std::map<std::string, ForwardingTables> routes_of(const Topology& topology,
                                                   const std::vector<StandIn>& stand_ins) {
   const SubnetGraph graph = graph_of(topology);
   auto found = make_routing(topology.routing, topology.tables_per)->tables(graph);
-  // The rest of a fat tree may be none: up*/down* is for every form, and has no deadlock either.
+  // The rest of a fat tree may be none, and that of a mesh may have routes with two dips: up*/down*
+  // is for every form, and has no deadlock either. Switches that layer lanes change nothing in
+  // that: cells go from layer 0 to layer 1 only, and within a layer wait for each other as without.
   if (!found) found = make_routing(RoutingKind::kUpDown, topology.tables_per)->tables(graph);
   std::map<std::string, ForwardingTables> tables;
   for (std::size_t i = 0; i < topology.switches.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "fabric_emul/routing/lane_layers.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/global_cell.h"
@@ -135,14 +136,28 @@ void Switch::pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell,
     return counters_.add(SwitchCounter::kDropPartition);
   }
   if (!to->carries()) return counters_.add(SwitchCounter::kDropDown);
-  const std::size_t lane = lane_of(cell, header);
+  const std::size_t lane = lane_of(from, *to, cell, header);
   to->put(from, cell, lane);
 }
 
-std::size_t Switch::lane_of(const ReceivedCell& cell, const MacHeader& header) const {
+std::size_t Switch::lane_of(const SwitchPort& from, const SwitchPort& to, const ReceivedCell& cell,
+                            const MacHeader& header) const {
   if (header.service == Service::kMgmt) return kManagement;
+  if (plan_.layers_lanes) {
+    return in_layer(plan_.lanes.at(header.sl), layer_of_cell(from, to, cell));
+  }
   // The sender names the lane of the flit: one that is no data lane gives way to the table.
   return plan_.pins_vl && cell.vl < kDataLanes ? cell.vl : plan_.lanes.at(header.sl);
+}
+
+// Cells from a node or from another subnet of the router begin in the first layer, whatever their
+// lane was.
+std::uint8_t Switch::layer_of_cell(const SwitchPort& from, const SwitchPort& to,
+                                   const ReceivedCell& cell) const {
+  const bool is_of_cable = !from.plan().is_node() && by_number_.at(from.number()) == &from;
+  if (!is_of_cable || cell.vl >= kDataLanes) return 0;
+  const bool dips = !to.plan().is_node() && dips_at(plan_.lid, from.plan().lid, to.plan().lid);
+  return dips ? layer_behind_dip(layer_of(cell.vl)) : layer_of(cell.vl);
 }
 
 void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell,

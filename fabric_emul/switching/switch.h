@@ -138,7 +138,10 @@ class Switch final {
   bool is_smp(const ReceivedCell& cell, const MacHeader& header) const;
   bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
-  std::size_t lane_of(const ReceivedCell& cell, const MacHeader& header) const;
+  std::size_t lane_of(const SwitchPort& from, const SwitchPort& to, const ReceivedCell& cell,
+                      const MacHeader& header) const;
+  std::uint8_t layer_of_cell(const SwitchPort& from, const SwitchPort& to,
+                             const ReceivedCell& cell) const;
   void drain(SwitchPort& to, bool& made_progress);
   void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);
   void on_smp(SwitchPort& from, Lid sender, base::Bytes smp);

@@ -181,6 +181,7 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   plan.lid = own->lid;
   plan.lanes = own->lanes;
   plan.pins_vl = topology.pins_vl;
+  plan.layers_lanes = topology.routing == RoutingKind::kLayered;
   for (const Topology::Switch& one : topology.switches) plan.switches.insert(one.lid);
   plan.ports = ports_of(topology, name);
   plan.tables = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);

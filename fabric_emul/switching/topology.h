@@ -105,6 +105,7 @@ struct SwitchPlan {
   ForwardingTables tables;
   SlToLane lanes = kLaneOfSl;
   bool pins_vl = false;                                // cells leave on the data lane they came by
+  bool layers_lanes = false;                           // routing/lane_layers.h; not with pins_vl
   std::map<std::string, PortLids, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                              // all of the subnet
   std::optional<Network> network;

@@ -345,8 +345,9 @@ INSTANTIATE_TEST_SUITE_P(
             "line 1, column 11: cables: both ends are at the same switch"},
         Bad{"cables = \"a:1 - b:2\"\n", "line 1, column 10: cables: 'a:1 - b:2' is not a list"},
         Bad{"routing = \"fast\"\n[switches.a]\nlid = 1\n",
-            "line 1, column 11: routing: 'fast' is not shortest, updown or fattree"},
-        Bad{"routing = 1\n", "line 1, column 11: routing: 1 is not shortest, updown or fattree"},
+            "line 1, column 11: routing: 'fast' is not shortest, updown, fattree or layered"},
+        Bad{"routing = 1\n",
+            "line 1, column 11: routing: 1 is not shortest, updown, fattree or layered"},
         Bad{"cables = [\"a:1 - b:1\"]\nrouting = \"fattree\"\n[switches.a]\nlid = 1\n[switches.b]\n"
             "lid = 2\n[nodes.n]\nlid = 3\nat = \"a:2\"\n[nodes.m]\nlid = 4\nat = \"b:2\"\n",
             "line 2, column 11: routing: not a fat tree: a and b both have nodes, and a cable "

@@ -100,8 +100,8 @@ TEST(PortLidsTest, P_PATH_3_a_node_begins_links_with_its_base_lid_only) {
 }
 
 TEST(PortLidsTest, S000_35_lids_of_one_port_take_the_ways_of_equal_length_in_turn) {
-  for (const RoutingKind kind :
-       {RoutingKind::kShortest, RoutingKind::kUpDown, RoutingKind::kFatTree}) {
+  for (const RoutingKind kind : {RoutingKind::kShortest, RoutingKind::kUpDown,
+                                 RoutingKind::kFatTree, RoutingKind::kLayered}) {
     for (const TablesPer per : {TablesPer::kSwitch, TablesPer::kInput}) {
       const auto tables = routing_world::tables_of(graph_of(two_spines(2)), kind, per);
       std::vector<std::uint8_t> ports;

@@ -35,8 +35,9 @@ inline Topology topology_a() {
       Topology::Network{subnet(0xA), {{{subnet(0xB), 64}, "r"}, {{}, "r3"}}, {{"office", kU}}};
   return t;
 }
-inline Topology topology_b() {
+inline Topology topology_b(RoutingKind routing = RoutingKind::kShortest) {
   Topology t;
+  t.routing = routing;
   t.switches = {{"r", Lid(2)}};
   t.nodes = {{"u", Lid(20), {"r", 2}, {}}};
   t.network = Topology::Network{subnet(0xB), {{{subnet(0xA), 64}, "r"}}, {{"laptop", kH}}};
@@ -49,7 +50,9 @@ inline SwitchPlan plan_in(const Topology& topology, std::size_t ports_beyond) {
 }
 
 struct RouterWorld {
-  explicit RouterWorld(const InProcessConfig& config = {}) : hub(config) {
+  explicit RouterWorld(const InProcessConfig& config = {},
+                       RoutingKind routing_of_b = RoutingKind::kShortest)
+      : hub(config), b(plan_in(topology_b(routing_of_b), 2), random) {
     add(a, 1, nullptr);
     add(a, 3, &at_r3.address());
     add(b, 2, nullptr);
@@ -87,14 +90,16 @@ struct RouterWorld {
   InProcessHub hub;
   InProcessUnderlay& at_r3 = hub.add_endpoint();  // the other end of the cable
   std::array<InProcessUnderlay*, 4> carriers{};
-  Switch a{plan_in(topology_a(), 1), random}, b{plan_in(topology_b(), 2), random};
+  Switch a{plan_in(topology_a(), 1), random}, b;
   std::array<Switch*, 2> both{&a, &b};
   Router router{both};
 };
 
 // Plain ports at h, u and r3, which write any cell.
 struct PlainWorld : RouterWorld {
-  explicit PlainWorld(const InProcessConfig& config = {}) : RouterWorld(config) {
+  explicit PlainWorld(const InProcessConfig& config = {},
+                      RoutingKind routing_of_b = RoutingKind::kShortest)
+      : RouterWorld(config, routing_of_b) {
     h.port.connect(carriers[1]->address(), clock.now());
     u.port.connect(carriers[2]->address(), clock.now());
     run(1s);

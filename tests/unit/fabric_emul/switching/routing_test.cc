@@ -1,4 +1,4 @@
-// The three routing algorithms: every node is reached, and where no deadlock is promised the lines
+// The routing algorithms: every node is reached, and where no deadlock is promised the lines
 // that cells hold and want at once make no circle (Dally and Seitz, 1987).
 #include "fabric_emul/routing/routing.h"
 
@@ -71,7 +71,8 @@ bool has_circle(const SubnetGraph& graph, const Tables& tables) {
 }
 
 TEST(RoutingTest, kinds_have_names) {
-  for (const auto kind : {RoutingKind::kShortest, RoutingKind::kUpDown, RoutingKind::kFatTree}) {
+  for (const auto kind : {RoutingKind::kShortest, RoutingKind::kUpDown, RoutingKind::kFatTree,
+                          RoutingKind::kLayered}) {
     EXPECT_EQ(parse_routing(name(kind)), kind);
   }
   EXPECT_FALSE(parse_routing("fast"));

@@ -48,10 +48,10 @@ TEST(SubnetLoopsTest, P_SUBN_8_a_switch_whose_table_is_late_sends_no_cell_back) 
 // A switch that is started again sends by the table of its file, which may be back to where a cell
 // came from: there it is dropped.
 TEST(SubnetLoopsTest, P_SUBN_8_no_cell_circulates_while_switches_and_managers_fail_and_return) {
-  for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+  for (const unsigned seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     Topology topology = ring(5);
-    if (seed > 2) topology.routing = RoutingKind::kUpDown;
-    if (seed > 2) topology.tables_per = TablesPer::kInput;
+    if (seed > 2) topology.routing = seed > 4 ? RoutingKind::kLayered : RoutingKind::kUpDown;
+    if (seed > 2 && seed < 6) topology.tables_per = TablesPer::kInput;
     World world(topology);
     base::SeededRandom random(seed);
     for (auto& [place, wire] : world.wires) wire->smp_loss_ppm = 100'000;

@@ -54,7 +54,8 @@ TEST(SubnetTest, S004_19_cells_take_another_way_when_a_cable_is_cut_and_return_w
 
 // Roots of a tree have no routes to each other: the manager reaches them all the same.
 TEST(SubnetTest, S004_19_a_root_of_a_tree_manages_the_other_roots) {
-  for (const RoutingKind routing : {RoutingKind::kUpDown, RoutingKind::kFatTree}) {
+  for (const RoutingKind routing :
+       {RoutingKind::kUpDown, RoutingKind::kFatTree, RoutingKind::kLayered}) {
     Topology tree;
     tree.routing = routing;
     for (std::uint16_t i = 1; i <= 4; ++i) {

@@ -1,8 +1,10 @@
 // Four switches in a ring with credits on each hop, under load: routes without loops lose nothing
-// and never stall; where all go around the ring, the lanes wait for each other.
+// and never stall; where all go around the ring, the lanes wait for each other, and layers of lanes
+// do not.
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "fabric_emul/switching/switch.h"
 #include "tests/unit/fabric_emul/switching/subnet_world.h"
@@ -17,10 +19,10 @@ constexpr std::size_t kSwitches = 4;
 // Node i is at switch i and sends all it can to the node that is opposite.
 class Ring {
  public:
-  explicit Ring(bool is_clockwise) {
+  explicit Ring(bool is_clockwise, RoutingKind routing = RoutingKind::kUpDown) {
     Topology topology = ring(kSwitches);
     topology.nodes.pop_back();
-    topology.routing = RoutingKind::kUpDown;
+    topology.routing = routing;
     for (std::size_t i = 0; i < kSwitches; ++i) {
       switches_[i] =
           std::make_unique<Switch>(plan_of(topology, "s" + std::to_string(i + 1)).value(), random_);
@@ -122,6 +124,30 @@ TEST(SwitchRingTest, S000_45_lanes_that_wait_for_each_other_in_a_loop_are_given_
   Ring ring(true);
   ring.send_for(2s);
   EXPECT_GT(ring.count(SwitchCounter::kDropStalled), 100U);
+}
+
+// The same load by the same tables.
+TEST(SwitchRingTest, S000_41_layers_of_lanes_never_wait_for_each_other_in_a_loop) {
+  Ring ring(true, RoutingKind::kLayered);
+  EXPECT_LT(ring.send_for(std::getenv("SPLITNIC_LONG") == nullptr ? 10s : 60s), 50ms);
+  ring.drain();
+  EXPECT_GT(ring.count(SwitchCounter::kWait), 1000U);
+  EXPECT_EQ(ring.count(SwitchCounter::kDropStalled), 0U);
+  for (std::size_t node = 0; node < kSwitches; ++node) {
+    EXPECT_GT(ring.received_by(node), 5000U);
+    EXPECT_EQ(ring.received_by(node), ring.sent_to(node));
+  }
+}
+
+// By its own tables.
+TEST(SwitchRingTest, S000_41_layered_routes_lose_nothing) {
+  Ring ring(false, RoutingKind::kLayered);
+  EXPECT_LT(ring.send_for(4s), 20ms);
+  ring.drain();
+  EXPECT_EQ(ring.count(SwitchCounter::kDropStalled), 0U);
+  for (std::size_t node = 0; node < kSwitches; ++node) {
+    EXPECT_EQ(ring.received_by(node), ring.sent_to(node));
+  }
 }
 
 }  // namespace switch_ring_test
