@@ -44,8 +44,10 @@ int print_made(const std::string& form) {
 
 base::Result<std::unique_ptr<simulation::Simulator>> make_simulator(
     const SimOptions& options, const fabric::Topology& topology, const fabric::Routing& routing) {
-  auto made = simulation::Simulator::make(topology, options.settings, routing, options.workload,
-                                          options.seed);
+  simulation::Settings settings = options.settings;
+  settings.layers_lanes = topology.routing == fabric::RoutingKind::kLayered;
+  auto made =
+      simulation::Simulator::make(topology, settings, routing, options.workload, options.seed);
   if (!made) return made.error().within(options.topology_path);
   for (const simulation::Change& change : options.changes) {
     if (auto added = (*made)->add_change(change); !added) {

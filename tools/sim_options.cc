@@ -151,8 +151,8 @@ void add_sim(CLI::App& app, SimArguments& into) {
     sim->add_option(name, value, about)->type_name(type);
   };
   add("topology", into.topology, "File of the topology, as splitnic-switch reads it", "FILE");
-  add("--make", into.make, "Print a topology file instead: fattree:K[:PODS], ring:N or mesh:RxC",
-      "FORM");
+  add("--make", into.make,
+      "Print a topology file instead: fattree:K[:PODS], ring:N, mesh:RxC or torus:RxC", "FORM");
   add("--workload", into.workload,
       "Who sends to whom: all-to-all, permutation, uniform, incast[:SENDERS] or hotspot[:PERCENT] "
       "(default all-to-all)",
@@ -160,7 +160,8 @@ void add_sim(CLI::App& app, SimArguments& into) {
   add("--load", into.load, "Percent of its link that each sender offers (default 100)", "N");
   add("--seed", into.seed, "Number that all that is random follows from (default 1)", "N");
   add("--duration", into.duration, "Simulated time for which the nodes send (default 1ms)", "T");
-  add("--routing", into.routing, "shortest, updown or fattree (default: that of the file)", "KIND");
+  add("--routing", into.routing,
+      std::string(fabric::kRoutingNames) + " (default: that of the file)", "KIND");
   add("--tables", into.tables,
       "Forwarding tables of a switch: per_switch or per_input (default: as in the file)", "KIND");
   control::add_repeated(*sim, "--fail", into.failures,
@@ -176,7 +177,8 @@ void add_sim(CLI::App& app, SimArguments& into) {
   add("--cell", into.cell, "Bytes of a cell on the link (default 292)", "N");
   add("--buffer", into.buffer, "Cells that an input of a switch holds for each lane (default 16)",
       "N");
-  add("--lanes", into.lanes, "Lanes of each link (default 1)", "N");
+  add("--lanes", into.lanes,
+      "Lanes of each link; with layered routing, of each of its layers (default 1)", "N");
   sim->add_flag("--store-and-forward", into.stores,
                 "Switches take in a whole cell before they forward it (default: they cut through)");
   add("--json", into.json, "Write the results, with the load of each link", "FILE");
@@ -200,7 +202,8 @@ base::Result<SimOptions> check_sim(const SimArguments& typed) {
   if (!typed.routing.empty()) {
     out.routing = fabric::parse_routing(typed.routing);
     if (!out.routing) {
-      return base::Error("--routing: '" + typed.routing + "' is not shortest, updown or fattree");
+      return base::Error("--routing: '" + typed.routing + "' is not " +
+                         std::string(fabric::kRoutingNames));
     }
   }
   if (!typed.tables.empty()) {

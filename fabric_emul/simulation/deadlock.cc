@@ -11,7 +11,7 @@ std::uint32_t waits_for_room_in(const Model& model, const InputBuffer& buffer) {
   if (buffer.count == 0 || buffer.waits_for == kNone) return kNone;
   const Line& line = model.lines[buffer.waits_for];
   if (!line.is_up || line.to_node) return kNone;
-  const std::uint32_t next = line.first_buffer + buffer.lane;
+  const std::uint32_t next = line.first_buffer + buffer.waits_for_lane;
   return model.buffers[next].is_full() ? next : kNone;
 }
 

@@ -6,7 +6,10 @@
 namespace splitnic::fabric::simulation {
 
 Model::Model(const Topology& topology, const Settings& settings)
-    : switches(topology.switches.size()), lanes(settings.lanes), whole_(graph_of(topology)) {
+    : switches(topology.switches.size()),
+      lanes(settings.lanes_of_line()),
+      whole_(graph_of(topology)),
+      layers_lanes_(settings.layers_lanes) {
   std::unordered_map<std::string, std::uint32_t> vertices;
   for (const Topology::Switch& one : topology.switches) {
     vertices.emplace(one.name, static_cast<std::uint32_t>(names.size()));
@@ -29,7 +32,7 @@ Model::Model(const Topology& topology, const Settings& settings)
   }
   first_queue = buffers.size();
   for (std::size_t node = 0; node < topology.nodes.size(); ++node) {
-    for (std::uint8_t lane = 0; lane < settings.lanes; ++lane) {
+    for (std::uint8_t lane = 0; lane < settings.lanes_of_line(); ++lane) {
       InputBuffer& queue = buffers.emplace_back();
       queue.vertex = node_vertex(static_cast<std::uint16_t>(node));
       queue.lane = lane;
@@ -56,7 +59,7 @@ void Model::add_line(std::uint32_t from, std::uint8_t from_port, std::uint32_t t
   line.to_node = !is_switch(to);
   line.first_buffer = static_cast<std::uint32_t>(buffers.size());
   line.first_lane = static_cast<std::uint32_t>(outputs.size());
-  for (std::uint8_t lane = 0; lane < settings.lanes; ++lane) {
+  for (std::uint8_t lane = 0; lane < settings.lanes_of_line(); ++lane) {
     outputs.push_back({.credits = settings.buffer_cells});
     // A node takes what comes at once and has credits only.
     if (line.to_node) continue;
@@ -66,6 +69,16 @@ void Model::add_line(std::uint32_t from, std::uint8_t from_port, std::uint32_t t
     buffer.lane = lane;
     buffer.cells.resize(settings.buffer_cells);
   }
+}
+
+// As Switch::lane_of() has it: what a node sends is in the first layer.
+std::uint8_t Model::lane_on(const Line& line, const InputBuffer& buffer) const {
+  if (!layers_lanes_ || line.to_node || buffer.fed_by == kNone) return buffer.lane;
+  const std::uint32_t before = lines[buffer.fed_by].from;
+  if (!is_switch(before) || !dips_at(lid_of(line.from), lid_of(before), lid_of(line.to))) {
+    return buffer.lane;
+  }
+  return in_layer(buffer.lane, layer_behind_dip(layer_of(buffer.lane)));
 }
 
 std::string Model::name_of(std::uint32_t vertex, std::uint8_t port) const {

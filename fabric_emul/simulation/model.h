@@ -25,6 +25,7 @@ struct InputBuffer {
   std::uint8_t lane = 0;
   bool is_sending = false;
   std::uint32_t waits_for = kNone;     // the line that the first cell needs
+  std::uint8_t waits_for_lane = 0;     // of that line
   std::uint32_t next_waiting = kNone;  // behind this one, for the same line and lane
   std::uint32_t first = 0, count = 0;
   std::vector<SimCell> cells;  // a ring, whose size is the capacity
@@ -78,6 +79,8 @@ class Model {
   std::uint32_t queue_of(std::uint16_t node, std::uint8_t lane) const {
     return static_cast<std::uint32_t>(first_queue + std::size_t{node} * lanes + lane);
   }
+  // The lane of that line on which a cell of this buffer leaves.
+  std::uint8_t lane_on(const Line& line, const InputBuffer& buffer) const;
   std::string name_of(std::uint32_t vertex, std::uint8_t port) const;
   // The part that is up.
   SubnetGraph graph() const;
@@ -97,7 +100,10 @@ class Model {
   void add_line(std::uint32_t from, std::uint8_t from_port, std::uint32_t to, std::uint8_t to_port,
                 const Settings& settings);
 
+  Lid lid_of(std::uint32_t at) const { return whole_.switches[at].lid; }
+
   SubnetGraph whole_;
+  const bool layers_lanes_;
 };
 
 }  // namespace splitnic::fabric::simulation

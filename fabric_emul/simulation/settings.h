@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric_emul/routing/lane_layers.h"
 #include "fabric_emul/routing/routing.h"
 
 namespace splitnic::fabric::simulation {
@@ -25,9 +26,13 @@ struct Settings {
   std::uint32_t buffer_cells = 16;  // of each input, for each lane
   std::uint32_t queue_cells = 16;   // of each node, for each lane: cells not yet in the fabric
   std::uint8_t lanes = 1;           // a flow uses one
+  bool layers_lanes = false;        // each of these is a class of lanes, with a lane for each layer
   bool cuts_through = true;         // or stores a cell before it forwards it
   SimTime reroute_delay = std::chrono::microseconds(100);  // from a change to new tables
 
+  std::uint8_t lanes_of_line() const {
+    return layers_lanes ? static_cast<std::uint8_t>(lanes * kLaneLayers) : lanes;
+  }
   SimTime cell_time() const { return time_of(cell_bytes); }
   SimTime header_time() const { return time_of(cuts_through ? header_bytes : cell_bytes); }
 

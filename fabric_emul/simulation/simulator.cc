@@ -48,7 +48,7 @@ base::Result<std::unique_ptr<Simulator>> Simulator::make(const Topology& topolog
                                                          std::uint64_t seed) {
   if (topology.nodes.size() < 2) return base::Error("there are fewer than two nodes");
   const std::uint64_t lines = 2 * (topology.cables.size() + topology.nodes.size());
-  if (lines * settings.lanes * settings.buffer_cells > kCellsMax) {
+  if (lines * settings.lanes_of_line() * settings.buffer_cells > kCellsMax) {
     return base::Error("the buffers of all inputs would hold more than " +
                        std::to_string(kCellsMax) + " cells: take fewer lanes or smaller buffers");
   }
@@ -125,7 +125,8 @@ void Simulator::on_offer(const Event& event) {
   if (now_ >= duration_) return;
   SimCell cell{.born = now_, .from = event.cell.from};
   cell.to = destinations_->next(cell.from);
-  cell.lane = static_cast<std::uint8_t>((cell.from + cell.to) % settings_.lanes);
+  const int of_flow = (cell.from + cell.to) % settings_.lanes;
+  cell.lane = static_cast<std::uint8_t>(settings_.layers_lanes ? of_flow * kLaneLayers : of_flow);
   ++report_.offered;
   const std::uint32_t queue = model_.queue_of(cell.from, cell.lane);
   InputBuffer& buffer = model_.buffers[queue];
@@ -196,8 +197,9 @@ void Simulator::request(std::uint32_t buffer) {
     const std::uint32_t to = circulates ? kNone : route(from);
     if (to != kNone) {
       Line& line = model_.lines[to];
-      OutputLane& lane = model_.outputs[line.first_lane + from.lane];
       from.waits_for = to;
+      from.waits_for_lane = model_.lane_on(line, from);
+      OutputLane& lane = model_.outputs[line.first_lane + from.waits_for_lane];
       from.next_waiting = kNone;
       if (lane.first_waiting == kNone) {
         lane.first_waiting = buffer;
@@ -246,6 +248,7 @@ void Simulator::send(std::uint32_t number, std::uint32_t buffer) {
   Line& line = model_.lines[number];
   InputBuffer& from = model_.buffers[buffer];
   Event event{.line = number, .life = line.life, .cell = from.pop()};
+  event.cell.lane = from.waits_for_lane;
   from.waits_for = kNone;
   from.is_sending = true;
   line.sends_from = buffer;

@@ -77,6 +77,7 @@ class Simulator final {
   bool has_deadlock();
 
   base::Status compute_tables();
+  void compute_tables_of_rest();
   void apply(const Pending& change);
   void set_line(std::uint32_t line);
   void end_life(std::uint32_t line);

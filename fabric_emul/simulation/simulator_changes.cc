@@ -37,11 +37,17 @@ base::Status Simulator::compute_tables() {
   return {};
 }
 
+// As routes_of() of a subnet manager: what is left may be no longer what the routing is for.
+void Simulator::compute_tables_of_rest() {
+  if (compute_tables()) return;
+  const TablesPer per = tables_.front().per();
+  tables_ = make_routing(RoutingKind::kUpDown, per)->tables(model_.graph()).value();
+}
+
 void Simulator::apply(const Pending& change) {
   if (change.is_new_tables) {
-    // Without a route for what is left the old tables stay.
-    if (compute_tables()) restart_waiting();
-    return;
+    compute_tables_of_rest();
+    return restart_waiting();
   }
   if (change.vertex != kNone) model_.is_vertex_up[change.vertex] = change.is_repair;
   for (const std::uint32_t line : change.lines) model_.lines[line].is_cut = !change.is_repair;

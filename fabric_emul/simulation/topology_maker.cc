@@ -79,19 +79,21 @@ Topology ring(std::uint32_t count) {
 }
 
 // Ports 1 and 2 lead to the next and the previous column, 3 and 4 to the rows; the node is at
-// port 5.
-Topology mesh(std::uint32_t rows, std::uint32_t columns) {
+// port 5. In a torus the first one of each is next to the last one.
+Topology mesh(std::uint32_t rows, std::uint32_t columns, bool is_torus) {
   TopologyMaker maker;
   for (std::uint32_t row = 0; row < rows; ++row) {
     for (std::uint32_t column = 0; column < columns; ++column) {
       const std::uint32_t here = row * columns + column;
       maker.add_switch(switch_name(here));
       maker.add_node(place(switch_name(here), 5));
-      if (column + 1 < columns) {
-        maker.add_cable(place(switch_name(here), 1), place(switch_name(here + 1), 2));
+      if (column + 1 < columns || is_torus) {
+        const std::uint32_t next = row * columns + (column + 1) % columns;
+        maker.add_cable(place(switch_name(here), 1), place(switch_name(next), 2));
       }
-      if (row + 1 < rows) {
-        maker.add_cable(place(switch_name(here), 3), place(switch_name(here + columns), 4));
+      if (row + 1 < rows || is_torus) {
+        const std::uint32_t next = (row + 1) % rows * columns + column;
+        maker.add_cable(place(switch_name(here), 3), place(switch_name(next), 4));
       }
     }
   }
@@ -112,17 +114,20 @@ base::Result<Topology> make_fat_tree(std::string_view numbers) {
   return fat_tree(*k, *pods);
 }
 
-base::Result<Topology> make_mesh(std::string_view numbers) {
+base::Result<Topology> make_mesh(std::string_view numbers, bool is_torus) {
+  const std::uint32_t rows_min = is_torus ? 3 : 1, columns_min = is_torus ? 3 : 2;
   const std::size_t by = numbers.find('x');
-  const auto rows = base::parse_number<std::uint32_t>(numbers.substr(0, by), 1, kSideMax);
-  const auto columns = by == std::string_view::npos
-                           ? std::nullopt
-                           : base::parse_number<std::uint32_t>(numbers.substr(by + 1), 2, kSideMax);
+  const auto rows = base::parse_number<std::uint32_t>(numbers.substr(0, by), rows_min, kSideMax);
+  const auto columns =
+      by == std::string_view::npos
+          ? std::nullopt
+          : base::parse_number<std::uint32_t>(numbers.substr(by + 1), columns_min, kSideMax);
   if (!rows || !columns || *rows * *columns > kSideMax) {
-    return base::Error("mesh:RxC has 1 row and 2 columns at least, and at most " +
-                       std::to_string(kSideMax) + " switches");
+    return base::Error(
+        std::string(is_torus ? "torus:RxC has 3 rows and 3" : "mesh:RxC has 1 row and 2") +
+        " columns at least, and at most " + std::to_string(kSideMax) + " switches");
   }
-  return mesh(*rows, *columns);
+  return mesh(*rows, *columns, is_torus);
 }
 
 }  // namespace
@@ -133,13 +138,14 @@ base::Result<Topology> make_topology(std::string_view text) {
   const std::string_view numbers =
       colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (form == "fattree") return make_fat_tree(numbers);
-  if (form == "mesh") return make_mesh(numbers);
+  if (form == "mesh" || form == "torus") return make_mesh(numbers, form == "torus");
   if (form == "ring") {
     const auto count = base::parse_number<std::uint32_t>(numbers, 3, kSideMax);
     if (count) return ring(*count);
     return base::Error("ring:N has from 3 to " + std::to_string(kSideMax) + " switches");
   }
-  return base::Error("'" + std::string(text) + "' is not fattree:K[:PODS], ring:N or mesh:RxC");
+  return base::Error("'" + std::string(text) +
+                     "' is not fattree:K[:PODS], ring:N, mesh:RxC or torus:RxC");
 }
 
 }  // namespace splitnic::fabric::simulation

@@ -53,6 +53,20 @@ class SimCommandTest(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Asplitnic: deadlock: sw\d:2 waits for sw\d:2 .*--routing updown.*\n\Z")
         self.assertEqual(sorted(found["deadlock"]), ["sw1:2", "sw2:2", "sw3:2", "sw4:2"])
 
+    def test_S000_41_layers_of_lanes(self):
+        torus = self.make("torus:6x6")
+        found = {}
+        for routing, status in (("shortest", 1), ("updown", 0), ("layered", 0)):
+            done, found[routing] = self.simulate(torus, "--workload", "uniform", "--routing", routing)
+            self.assertEqual((done.returncode, found[routing]["routing"]), (status, routing))
+        layered = found["layered"]
+        self.assertEqual((layered["deadlock"], layered["cells"]["in_flight"]), ([], 0))
+        self.assertGreater(layered["bits_per_second"], 1.5 * found["updown"]["bits_per_second"])
+        # The layers are of each lane, and twice as many have twice the buffers.
+        done, more = self.simulate(torus, "--workload", "uniform", "--routing", "layered", "--lanes", "2")
+        self.assertEqual((done.returncode, more["deadlock"]), (0, []))
+        self.assertGreater(more["bits_per_second"], layered["bits_per_second"])
+
     def test_a_tree_with_a_failed_spine(self):
         fat = self.make("fattree:4")
         picture = self.path("out.svg")
@@ -101,6 +115,7 @@ class SimCommandTest(unittest.TestCase):
                 (("--fail", "sw9@1us"), 1, "--fail: there is no switch sw9"),
                 (("--fail", "sw1:4@1us"), 1, "nothing is at port 4 of sw1"),
                 (("--routing", "fattree"), 1, "not a fat tree: sw1 and sw2"),
+                (("--routing", "fast"), 2, "'fast' is not shortest, updown, fattree or layered"),
                 (("--workload", "incast:9"), 1, "incast of 9 senders: there are 4 nodes"),
                 (("--json", "/nonexistent/x"), 1, "--json /nonexistent/x")]:
             done = run(ring, *options)

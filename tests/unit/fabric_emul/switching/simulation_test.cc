@@ -308,9 +308,10 @@ TEST(SimulationTest, topologies_of_every_form) {
   EXPECT_EQ(made("fattree:32:16").nodes.size(), 4096U);
   EXPECT_EQ(made("mesh:2x3").cables.size(), 7U);
   EXPECT_EQ(made("ring:3").cables.size(), 3U);
-  for (const char* bad :
-       {"fattree:5", "fattree:2", "fattree:34", "fattree:8:9", "fattree:8:1", "fattree", "ring:2",
-        "ring:1025", "mesh:3", "mesh:1x1", "mesh:33x32", "star:4", ""}) {
+  EXPECT_EQ(made("torus:3x4").cables.size(), 24U);
+  for (const char* bad : {"fattree:5", "fattree:2", "fattree:34", "fattree:8:9", "fattree:8:1",
+                          "fattree", "ring:2", "ring:1025", "mesh:3", "mesh:1x1", "mesh:33x32",
+                          "torus:2x3", "torus:3x2", "torus:3", "star:4", ""}) {
     EXPECT_FALSE(make_topology(bad)) << bad;
   }
 }
