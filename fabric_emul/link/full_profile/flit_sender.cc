@@ -11,7 +11,6 @@ namespace splitnic::fabric {
 FlitSender::FlitSender(const FullLinkConfig& config, base::Counters<FullLinkCounter>& counters)
     : config_(config),
       counters_(counters),
-      arbiter_(config.high_mask),
       retry_(config.window, config.flit_payload_max, config.retry_timeout, config.first_timeout,
              config.failures_max) {
   CHECK(config.flit_payload_max >= kFlitPayloadMin && config.flit_payload_max <= kFlitPayloadMax);
@@ -26,6 +25,7 @@ FlitSender::FlitSender(const FullLinkConfig& config, base::Counters<FullLinkCoun
 void FlitSender::start(Lsn first) {
   retry_.start(first);
   waiting_ = 0;
+  schedule_ = {};
   for (Lane& lane : lanes_) {
     lane.head = lane.tail = 0;
     lane.lengths.clear();
@@ -79,21 +79,23 @@ std::optional<RetrySender::Kept> FlitSender::next(base::Time now) {
     return retry_.resend(now);
   }
   if (retry_.full()) return std::nullopt;
-  const auto vl = arbiter_.pick(ready_mask());
-  if (!vl) return std::nullopt;
-  Lane& lane = lanes_[*vl];
+  const std::uint16_t ready = ready_mask();
+  if (ready == 0) return std::nullopt;
+  const auto vl = static_cast<std::uint8_t>(schedule_.next(ready));
+  Lane& lane = lanes_[vl];
   const std::size_t bytes = next_bytes(lane);
   FlitHeader header;
-  header.vl = *vl;
+  header.vl = vl;
   if (lane.sent == 0) header.ctl |= kFlitSof;
   copy_out(lane, retry_.room().first(bytes));
   lane.sent += static_cast<std::uint32_t>(bytes);
-  if (*vl != kMgmtLane) lane.gate.consume(blocks_of(bytes));
+  schedule_.on_sent(vl, kFlitHeaderBytes + bytes);
+  if (vl != kMgmtLane) lane.gate.consume(blocks_of(bytes));
   if (lane.sent == lane.lengths[0]) {
     header.ctl |= kFlitEof;
     lane.lengths.pop();
     lane.sent = 0;
-    if (lane.lengths.empty()) waiting_ = static_cast<std::uint16_t>(waiting_ & ~(1U << *vl));
+    if (lane.lengths.empty()) waiting_ = static_cast<std::uint16_t>(waiting_ & ~(1U << vl));
   }
   counters_.add(FullLinkCounter::kTxFlit);
   return retry_.push(now, header, bytes);

@@ -1,7 +1,7 @@
 // Cuts the cells of all lanes into the flits of one link, full profile. 1. post() queues a cell on
-// its lane; 2. next() retransmits if RetrySender has to, else 3. the arbiter chooses among the
-// lanes that have a flit and the credits for it. Cells of one lane are never interleaved. Thread:
-// the data thread. docs/protocol/flit.md#full-profile [S000-40] [S000-43]
+// its lane; 2. next() retransmits if RetrySender has to, else 3. the LaneSchedule chooses among
+// the lanes that have a flit and the credits for it. Cells of one lane are never interleaved.
+// Thread: the data thread. docs/protocol/flit.md#full-profile [S000-40] [S000-43]
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 #include "base/ring.h"
 #include "fabric_emul/link/full_profile/flit_credit.h"
 #include "fabric_emul/link/full_profile/full_link_config.h"
-#include "fabric_emul/link/full_profile/lane_arbiter.h"
 #include "fabric_emul/link/full_profile/link_retry.h"
+#include "fabric_emul/link/lane_schedule.h"
 
 namespace splitnic::fabric {
 
@@ -70,7 +70,7 @@ class FlitSender {
   base::Counters<FullLinkCounter>& counters_;
   std::array<Lane, kLaneCount> lanes_;
   std::uint16_t waiting_ = 0;  // lanes that hold cells
-  LaneArbiter arbiter_;
+  LaneSchedule schedule_;
   RetrySender retry_;
 };
 

@@ -13,8 +13,7 @@
 namespace splitnic::fabric {
 
 struct FullLinkConfig {
-  std::uint16_t lanes_mask = 0x800F;  // data 0..3, management 15
-  std::uint16_t high_mask = 0x0008;
+  std::uint16_t lanes_mask = 0x800F;                   // data 0..3, management 15
   std::size_t flit_payload_max = kFlitPayloadDefault;  // 120 .. 65535
   std::size_t cell_bytes_max = 2048;
   std::uint32_t receive_blocks = 256;        // buffer of each data lane: granted at start

@@ -14,6 +14,7 @@ FLIT_PAYLOAD, MCP, CREDIT = 128, 256, 4096                       # what this hos
 IDLE_AFTER, SILENT_AFTER = 0.010, 0.905                          # P-LINK-33, between programs
 FIRST_TIME_OUT, LEAST_TIME_OUT, MOST_REPEATS = 0.010, 0.001, 900                # P-LINK-27
 DATA_LANES = (0, 1, 2, 3)
+SHARES = {15: 65536, 3: 65536, 2: 32768, 1: 16384, 0: 8192}      # bytes of a round
 COUNT24 = 1 << 24
 MOST_FLIGHT = 1 << 14                                            # flits; less than half of the LSNs
 
@@ -40,7 +41,7 @@ class FullProfile:
         self.limits = {lane: ready.initial_credit for lane in DATA_LANES}
         self.sent_blocks = dict.fromkeys(DATA_LANES, 0)
         self.queues = {lane: deque() for lane in DATA_LANES + (15,)}
-        self.next_lanes = deque((0, 1, 2))                             # round robin of the lower lanes
+        self.shares_left = dict(SHARES)                          # of this round, in bytes
         self.flight, self.repeat_from, self.nak_handled = deque(), None, None
         self.round_trip, self.failures, self.timer = RoundTrip(), 0, None
         # receiving
@@ -78,14 +79,14 @@ class FullProfile:
         return need <= (self.limits[lane] - self.sent_blocks[lane]) % COUNT24 < COUNT24 // 2
 
     def _next_lane(self):
-        """P-LINK-30: lane 15, then lane 3, then the others round robin; one that may not send delays no other."""
-        for lane in (15, 3):
-            if self._may_leave(lane):
-                return lane
-        for _ in range(3):
-            self.next_lanes.rotate(-1)
-            if self._may_leave(self.next_lanes[-1]):
-                return self.next_lanes[-1]
+        """P-LINK-30: from lane 15 down, each up to its share of a round; one that may not send delays no other."""
+        may_leave = [lane for lane in SHARES if self._may_leave(lane)]
+        while may_leave:
+            for lane in may_leave:
+                if self.shares_left[lane] > 0:
+                    return lane
+            for lane, share in SHARES.items():
+                self.shares_left[lane] = min(self.shares_left[lane], 0) + share
         return None
 
     def _emit(self, kind, lane=15, ctl=0, lsn=0, payload=b""):
@@ -122,6 +123,7 @@ class FullProfile:
             f = InFlight()
             f.ctl, f.payload = self.queues[lane].popleft()
             f.lsn, f.lane, f.repeated = self.next_lsn, lane, False
+            self.shares_left[lane] -= 16 + len(f.payload)
             self.next_lsn = (self.next_lsn + 1) & 0xFFFF
             if lane != 15:
                 self.sent_blocks[lane] += blocks(len(f.payload))

@@ -1,13 +1,11 @@
-// The parts of a link of the full profile: flit credits, retry, and the choice of a lane.
+// The parts of a link of the full profile: flit credits and retry.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 
 #include "fabric_emul/link/full_profile/flit_credit.h"
-#include "fabric_emul/link/full_profile/lane_arbiter.h"
 #include "fabric_emul/link/full_profile/link_retry.h"
 #include "fabric_emul/wire/limits.h"
 
@@ -85,27 +83,6 @@ TEST(RetrySenderTest, S000_44_P_LINK_27_a_second_time_out_repeats_the_oldest_fli
   EXPECT_TRUE(sender.on_ack(now, Lsn(40)));
   EXPECT_TRUE(sender.empty());
   EXPECT_FALSE(sender.full());
-}
-
-TEST(LaneArbiterTest, S000_41_high_lanes_go_before_the_others) {
-  LaneArbiter arbiter(0x000C);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(*arbiter.pick(0x000F), 2);
-    EXPECT_EQ(*arbiter.pick(0x000F), 3);
-  }
-  EXPECT_EQ(*arbiter.pick(0x0003), 0);
-}
-
-TEST(LaneArbiterTest, every_ready_lane_is_served_in_round_robin) {
-  LaneArbiter arbiter(0);
-  std::array<int, 16> picks{};
-  for (int i = 0; i < 300; ++i) ++picks[*arbiter.pick(0x0007)];
-  EXPECT_EQ(picks[0], 100);
-  EXPECT_EQ(picks[1], 100);
-  EXPECT_EQ(picks[2], 100);
-  EXPECT_EQ(arbiter.pick(0), std::nullopt);
-  EXPECT_EQ(*arbiter.pick(0x4000), 14);
-  EXPECT_EQ(*arbiter.pick(0xFFFF), kMgmtLane);
 }
 
 }  // namespace splitnic::fabric::full_profile_parts_test
