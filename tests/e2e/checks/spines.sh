@@ -192,3 +192,37 @@ check_all_paths() {
   equal "connections that the host made" "$(grep -c "connected to the I/O unit" "$work/host.log")" 1
   equal "hosts that attached" "$(grep -c "host hosta attached" "$work/iou.log")" 1
 }
+
+# Lanes in two layers: the spines have higher LIDs than the leaves, so all that crosses one goes up after it has gone down, and the
+# spine sends it on the next layer. Full profile, in which each lane has its credits.
+check_layered() {
+  local i spine on_first on_second all
+  over_udp=1
+  plain
+  topology_three || fail "the test hosts cannot be made"
+  write_spines per_switch 0
+  sed -i 's/^routing = .*/routing = "layered"/; /switches.sw2/{n;s/.*/lid = 5/}; /switches.sw3/{n;s/.*/lid = 6/}' "$work/fabric.toml"
+  for i in 1 2 3 4; do spine_switch "$i" --insecure-lab --link-profile full; done
+  start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --attach "$(place unit)" --name unit --insecure-lab --link-profile full \
+    --control "$work/iou.sock"
+  start host "$ns_host" "$bin/splitnic-host" --connect "udp://unit:1?via=${udp_of[h1]}" --tap nic0 --name hosta --insecure-lab \
+    --link-profile full --control "$work/host.sock"
+  nic_up
+  files_both_ways 8
+  # By lane, of the leaves and of the spines: layer 0 has the lanes 0 and 2, layer 1 the lanes 1 and 3.
+  for i in 1 2 3 4; do
+    echo "sw$i: $(counters "switch$i" switch.lane0.tx.cell switch.lane1.tx.cell switch.lane2.tx.cell switch.lane3.tx.cell | xargs)"
+  done
+  all=0
+  for spine in switch2 switch3; do
+    on_first=$(($(counter $spine switch.lane0.tx.cell) + $(counter $spine switch.lane2.tx.cell)))
+    on_second=$(($(counter $spine switch.lane1.tx.cell) + $(counter $spine switch.lane3.tx.cell)))
+    equal "cells that $spine left on the first layer" "$on_first" 0
+    all=$((all + on_second))
+  done
+  [ $all -gt 1000 ] || fail "nothing crossed the spines"
+  for i in 1 4; do
+    [ "$(counter "switch$i" switch.lane0.tx.cell)" -gt 1000 ] || fail "a leaf sends nothing on the first layer"
+    equal "cells that sw$i dropped for want of room" "$(counter "switch$i" switch.drop.stalled)" 0
+  done
+}
