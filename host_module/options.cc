@@ -36,7 +36,7 @@ void add_options(CLI::App& app, Arguments& into) {
       app, "--connect", into.connect,
       "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be left out) or "
       "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME, "
-      "with &path=N by another of its LIDs, with &path=all by all of them at once; "
+      "with &path=N by another of its LIDs, with &path=all by up to 8 of them at once; "
       "any: where a unit with a key of --peer announces itself; may repeat, up to 4, in order of "
       "preference: the next one takes over when the one in use is silent",
       "ADDR")

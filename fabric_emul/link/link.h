@@ -7,6 +7,7 @@
 // lives as long as the port. docs/protocol/datagram.md
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -117,7 +118,9 @@ class Link {
   // Which of these carry nothing, as those who send by them have found.
   PathHealth& path_health() { return path_health_; }
   // Another of these LIDs each time: for what one path may lose.
-  Lid next_remote_lid() { return path_of(remote_lid(), next_path_++ % paths()); }
+  Lid next_remote_lid() {
+    return path_of(remote_lid(), next_path_++ % std::min(paths(), kUsedPathsMax));
+  }
   bool takes(Lid dlid) const {
     return dlid == local_lid() ||
            (unsigned{dlid.value} ^ local_lid().value) < context_.underlay.own_paths();

@@ -37,6 +37,7 @@ void PortLink::forget() {
 
 void PortLink::end_old_instance() {
   handshake_.apply(LinkEvent::kEnded);
+  path_health_ = {};
   drop_batch();
   drop_received(context_);  // cells that came in the same batch were the old instance's
   context_.counters.add(LinkCounter::kPeerRestart);

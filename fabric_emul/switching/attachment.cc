@@ -86,9 +86,9 @@ Lid Attachment::lid_of(const PeerAddress& peer) const {
 }
 
 PeerAddress Attachment::address_of(Lid lid) const {
-  const auto at = std::ranges::find(named_, lid, &Named::lid);
-  if (at == named_.end()) return address_with(kIsLid, lid.value);
-  return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
+  const Named* named = named_at(lid);
+  if (named == nullptr) return address_with(kIsLid, lid.value);
+  return address_with(kIsName, static_cast<std::size_t>(named - named_.data()));
 }
 
 // A peer gets replies in the partition in which it was heard.
@@ -158,14 +158,7 @@ bool Attachment::send_datagram(const LinkLids& lids, base::Bytes datagram) {
   FlitView flit;
   while (walker.next(flit) == FlitWalker::Step::kFlit) {
     if (flit.header.type != FlitType::kData) {
-      counters_.add(AttachmentCounter::kTxControl);
-      const base::Bytes payload = without_surroundings(datagram);
-      const bool is_peer = NetworkLayer::is_peer(to);
-      Gnh gnh;
-      if (is_peer) gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
-      return send_path_cell(*link_, lids.local,
-                            is_peer ? network_.router_to(to) : next_path_to(to, datagram), kPathQpn,
-                            payload, partition_to(to), is_peer ? &gnh : nullptr);
+      return send_control(lids, datagram);
     }
     if (!send_cell(to, flit)) return false;
     counters_.add(AttachmentCounter::kTxCell);
@@ -223,6 +216,7 @@ std::optional<Underlay::Received> Attachment::receive() {
 // Their bytes stay until the next batch is received.
 void Attachment::take_cells(std::span<const ReceivedCell> cells) {
   if (!is_attached()) return counters_.add(AttachmentCounter::kRxDropPeer, cells.size());
+  const base::Time now = clock_.now();
   for (const ReceivedCell& cell : cells) {
     const auto header = header_of(cell.bytes);
     if (!header) {
@@ -233,7 +227,7 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
       take_global(cell, *header);
     } else {
       const bool is_data = header->service != Service::kMgmt;
-      if (is_data && header->dlid != own_lid_to(header->slid)) use_all_paths(header->slid);
+      if (is_data && header->dlid != own_lid_to(header->slid)) use_all_paths(header->slid, now);
       arrivals_.push_back({cell, header->slid, header->dlid, header->partition});
     }
   }
@@ -287,8 +281,10 @@ bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
     in_partition_.erase(arrival.from);
   else
     in_partition_[arrival.from] = *own;
-  if (!begins_a_link(datagram)) return true;
-  if (!is_named_by_all_paths(arrival.from)) paths_.erase(arrival.from);
+  if (!begins_a_link(datagram)) {
+    if (arrival.to != own_lid_to(arrival.from)) use_all_paths(arrival.from, clock_.now());
+    return true;
+  }
   if (arrival.to == link_->local_lid())
     called_at_.erase(arrival.from);
   else

@@ -10,7 +10,7 @@
 // (port_lids.h). A peer is named, and the switch resolves the name. A node with several queues has
 // an attachment for each, which reaches the same queue of its peers (queue_lid.h). To a peer that
 // is named by all paths, and to one whose cells come to several LIDs of this port, it has as many
-// paths as the port of that has LIDs; what the link sends itself takes them in turn. A peer in
+// paths as the port of that has LIDs, and what the link sends itself goes by all of them. A peer in
 // another subnet has a LID that is valid here only (network_layer.h). Thread: the data thread.
 // docs/protocol/path.md docs/protocol/network.md docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
@@ -30,10 +30,10 @@
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
 #include "fabric_emul/switching/network_layer.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
-#include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -102,12 +102,14 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
     bool is_unknown = false;  // to it
     bool uses_all_paths = false;
   };
-  // A peer that is reached by all paths.
+  // Of a peer that is named by all paths, or that has used several of ours.
   struct Paths {
     std::uint8_t lmc = 0;
-    bool is_known = false;   // since the switch is there, and it has replied
-    std::uint32_t sent = 0;  // by the link itself
+    bool is_known = false;  // since the switch is there, and it has replied
+    base::Time used_at{};   // by it
   };
+  // A peer that has used one of our paths for this long is reached by one.
+  static constexpr base::Duration kPathsUnused = std::chrono::seconds(10);
   struct Arrival {
     ReceivedCell cell;
     Lid from, to;
@@ -138,14 +140,15 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void resolve(base::Time now);
   void ask(std::uint64_t transaction, std::string_view name);
   bool send_datagram(const LinkLids& lids, base::Bytes datagram);
+  bool send_control(const LinkLids& lids, base::Bytes datagram);
   bool send_cell(Lid to, const FlitView& flit);
   bool send_to_peer(Lid to, const FlitView& flit);
   void on_own_lids(base::Bytes reply);
   void on_lids_of(Lid peer, base::Bytes reply);
-  void use_all_paths(Lid peer);
+  void use_all_paths(Lid peer, base::Time now);
   unsigned paths_to(Lid peer) const;
-  bool is_named_by_all_paths(Lid peer) const;
-  Lid next_path_to(Lid peer, base::Bytes datagram);
+  const Named* named_at(Lid peer) const;  // null: nobody has named it
+  unsigned paths_of_control(Lid peer, base::Bytes datagram) const;
   Lid lid_of(const PeerAddress& peer) const;
   // A peer gets replies from the LID at which it has begun a link.
   Lid own_lid_to(Lid peer) const;
@@ -170,6 +173,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   std::map<Lid, Lid> called_at_;              // peers that know us by another LID than the base
   std::map<Lid, Paths> paths_;                // by the base LID of the peer
   base::Time resolve_at_ = base::kNever;
+  base::Time asked_at_{};
   std::vector<Arrival> arrivals_;
   std::size_t next_ = 0;  // of the arrivals
   bool is_narrowed_ = false;

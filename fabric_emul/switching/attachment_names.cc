@@ -1,6 +1,7 @@
 // The LIDs of an attached port and of its peers, and its questions to the switch: its place in the
 // network, names, and the LIDs of ports.
 // docs/protocol/path.md#names docs/protocol/network.md#place
+#include <algorithm>
 #include <utility>
 
 #include "base/endian.h"
@@ -60,9 +61,9 @@ void Attachment::on_lids_of(Lid peer, base::Bytes reply) {
   at->second.is_known = true;
 }
 
-bool Attachment::is_named_by_all_paths(Lid peer) const {
-  return std::ranges::any_of(
-      named_, [peer](const Named& named) { return named.lid == peer && named.uses_all_paths; });
+const Attachment::Named* Attachment::named_at(Lid peer) const {
+  const auto at = std::ranges::find(named_, peer, &Named::lid);
+  return at == named_.end() ? nullptr : &*at;
 }
 
 Lid Attachment::own_lid_to(Lid peer) const {
@@ -70,20 +71,45 @@ Lid Attachment::own_lid_to(Lid peer) const {
   return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
 }
 
-void Attachment::use_all_paths(Lid peer) {
-  if (paths_.try_emplace(peer).second) resolve_at_ = clock_.now();
+// Who names a peer decides; the peer does the same.
+void Attachment::use_all_paths(Lid peer, base::Time now) {
+  const Named* named = named_at(peer);
+  if (named != nullptr && !named->uses_all_paths) return;
+  const auto [at, is_new] = paths_.try_emplace(peer);
+  at->second.used_at = now;
+  // No more often than other questions are repeated.
+  if (is_new) resolve_at_ = std::min(resolve_at_, std::max(now, asked_at_ + kResolveEvery));
 }
 
 unsigned Attachment::paths_to(Lid peer) const {
   const auto at = paths_.find(peer);
-  return at == paths_.end() ? 1 : PortLids{peer, at->second.lmc}.count();
+  if (at == paths_.end()) return 1;
+  const bool is_used =
+      clock_.now() - at->second.used_at < kPathsUnused || named_at(peer) != nullptr;
+  return is_used ? PortLids{peer, at->second.lmc}.count() : 1;
 }
 
 // HELLO and ANSWER take the first path, since the peer replies from the LID that they came to.
-Lid Attachment::next_path_to(Lid peer, base::Bytes datagram) {
-  const auto at = paths_.find(peer);
-  if (at == paths_.end() || begins_a_link(datagram)) return peer;
-  return PortLids{peer, at->second.lmc}.of_path(at->second.sent++);
+unsigned Attachment::paths_of_control(Lid peer, base::Bytes datagram) const {
+  return begins_a_link(datagram) ? 1 : std::min(paths_to(peer), kUsedPathsMax);
+}
+
+// By all paths: one that is lost would be missed, and so would a probe on a path that is silent.
+bool Attachment::send_control(const LinkLids& lids, base::Bytes datagram) {
+  counters_.add(AttachmentCounter::kTxControl);
+  const Lid to = lids.remote;
+  const base::Bytes payload = without_surroundings(datagram);
+  if (NetworkLayer::is_peer(to)) {
+    const Gnh gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
+    return send_path_cell(*link_, lids.local, network_.router_to(to), kPathQpn, payload,
+                          partition_to(to), &gnh);
+  }
+  bool is_sent = false;
+  for (unsigned path = 0; path < paths_of_control(to, datagram); ++path) {
+    is_sent |=
+        send_path_cell(*link_, lids.local, path_of(to, path), kPathQpn, payload, partition_to(to));
+  }
+  return is_sent;
 }
 
 // Nothing, the LID of a node, or the place of one in another subnet.
@@ -105,7 +131,7 @@ void Attachment::on_resolved(Named& named, base::Bytes reply) {
     return;
   }
   named.is_unknown = false;
-  if (named.uses_all_paths && !NetworkLayer::is_peer(lid)) use_all_paths(lid);
+  if (named.uses_all_paths && !NetworkLayer::is_peer(lid)) use_all_paths(lid, clock_.now());
   counters_.add(AttachmentCounter::kResolved);
 }
 
@@ -131,7 +157,8 @@ void Attachment::ask(std::uint64_t transaction, std::string_view name) {
   m.instance = link_->local_instance();
   m.private_data = base::as_bytes(name);
   send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m, partitions_.first());
-  resolve_at_ = clock_.now() + kResolveEvery;
+  asked_at_ = clock_.now();
+  resolve_at_ = asked_at_ + kResolveEvery;
 }
 
 }  // namespace splitnic::fabric

@@ -24,7 +24,7 @@ std::optional<std::size_t> CellRecords::newly_acknowledged(Lcn cumulative) const
 CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
                                             const RetransmitTimer& timer) {
   Acked acked;
-  std::array<std::uint64_t, kUsedPathsMax> newest_retransmitted{};
+  std::uint64_t newest_retransmitted = 0;
   bool has_original = false;
   oldest_ = oldest_ + static_cast<std::uint32_t>(count);
   count = std::min(count, ring_.size());
@@ -34,7 +34,7 @@ CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
       acked.bytes += r.wire_bytes;
       ++acked.cells;
       if (r.is_retransmitted) {
-        newest_retransmitted[r.path] = std::max(newest_retransmitted[r.path], r.tx_no);
+        newest_retransmitted = std::max(newest_retransmitted, r.tx_no);
       } else {
         has_original = true;
         acked.paths |= mask_of(r);
@@ -52,8 +52,8 @@ CellRecords::Acked CellRecords::acknowledge(std::size_t count, base::Time now,
   }
   // Which transmission of a retransmitted cell has arrived is unknown. If the ACK covers nothing
   // else, the cells that were sent before the retransmission are not coming any more.
-  for (std::size_t path = 0; path < kUsedPathsMax && !has_original; ++path) {
-    newest_arrived_[path] = std::max(newest_arrived_[path], newest_retransmitted[path]);
+  if (!has_original && !has_paths_) {
+    newest_arrived_[0] = std::max(newest_arrived_[0], newest_retransmitted);
   }
   lost_hint_ = lost_hint_ > count ? lost_hint_ - count : 0;
   return acked;
@@ -81,8 +81,11 @@ CellRecords::Acked CellRecords::acknowledge_bitmap(const AckExt& ack, base::Time
         acked.rtt = now - r.sent_at;
       }
     }
-    acked.paths |= mask_of(r);
-    on_arrived(r);
+    // Which transmission it was is unknown, and by which path.
+    if (!r.is_retransmitted || !has_paths_) {
+      acked.paths |= mask_of(r);
+      on_arrived(r);
+    }
     r.state = State::kAcked;
     acked.bytes += r.wire_bytes;
     ++acked.cells;
@@ -118,6 +121,17 @@ PathMask CellRecords::lose_oldest() {
   if (ring_[0].state == State::kAcked) lose_reported();
   mark_lost(0);
   return mask_of(ring_[0]);
+}
+
+PathMask CellRecords::lose_at_timeout() {
+  if (ring_.empty()) return 0;
+  const Record oldest = ring_[0];
+  const bool is_silent =
+      has_paths_ && oldest.sent_at < newest_sent_at_ && newest_arrived_[oldest.path] < oldest.tx_no;
+  for (std::size_t i = 1; i < ring_.size() && is_silent; ++i) {
+    if (ring_[i].state == State::kInFlight && ring_[i].path == oldest.path) mark_lost(i);
+  }
+  return lose_oldest();
 }
 
 void CellRecords::lose_reported() {

@@ -105,6 +105,9 @@ class CellRecords {
   // (RNR, refused packet CRC), no other report on a later cell is valid either.
   // Returns its path.
   PathMask lose_oldest();
+  // The same at a timeout. If what was sent behind it has arrived by other paths and nothing by its
+  // own, all cells of that path are lost.
+  PathMask lose_at_timeout();
   // Marks as lost what the peer has reported as arrived: it may have dropped that (RNR).
   void lose_reported();
   // Marks the next `count` cells in flight behind the oldest as lost.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "base/clock.h"
 #include "fabric_emul/link/path_health.h"
@@ -16,37 +17,58 @@ namespace splitnic::fabric {
 class PathChoice {
  public:
   static constexpr unsigned kQuantumCells = 8;
-  // With one path, the cells until it is asked once more how many there are.
-  static constexpr unsigned kQuantumOfOne = 1024;
+  using BytesByPath = std::array<std::uint64_t, kUsedPathsMax>;
 
-  // The path has sent its quantum, or it carries nothing any more.
-  bool is_quantum_used(const PathHealth& health, base::Time now) const {
-    return left_ == 0 || (left_ <= kQuantumCells && health.is_avoided(path_, now));
-  }
-  // Chooses the path of the next quantum. `paths` is how many there are now, 1 at least.
-  void begin_quantum(unsigned paths,
-                     const std::array<std::uint64_t, kUsedPathsMax>& bytes_in_flight,
-                     const PathHealth& health, base::Time now) {
+  // How many paths there are now, 1 at least; asked before cells are sent.
+  void set_count(unsigned paths) {
     paths = std::clamp(paths, 1U, kUsedPathsMax);
-    left_ = paths == 1 ? kQuantumOfOne : kQuantumCells;
-    const unsigned first = paths == 1 ? 0 : (path_ + 1) % paths;
-    path_ = first;
-    for (unsigned i = 1; i < paths; ++i) {
-      const unsigned other = (first + i) % paths;
-      const bool is_avoided = health.is_avoided(other, now);
-      const bool is_best_avoided = health.is_avoided(path_, now);
-      const bool is_better = is_avoided == is_best_avoided
-                                 ? bytes_in_flight[other] < bytes_in_flight[path_]
-                                 : is_best_avoided;
-      if (is_better) path_ = other;
+    if (paths == count_) return;
+    count_ = paths;
+    path_ = left_ = 0;
+  }
+  // The path has sent its quantum, or it carries nothing any more. With one path there is nothing
+  // to choose.
+  bool is_quantum_used(const PathHealth& health, base::Time now) const {
+    return count_ > 1 && (left_ == 0 || health.is_avoided(path_, now));
+  }
+  // Chooses the path of the next quantum. REQUIRES several.
+  void begin_quantum(const BytesByPath& bytes_in_flight, const PathHealth& health, base::Time now) {
+    choose(count_, bytes_in_flight, health, now);
+  }
+  // The same, for a cell that was lost by this path: it takes another that carries cells.
+  void begin_quantum_elsewhere(unsigned lost_by, const BytesByPath& bytes_in_flight,
+                               const PathHealth& health, base::Time now) {
+    path_ = lost_by % count_;
+    choose(count_ - 1, bytes_in_flight, health, now);
+    if (health.is_avoided(path_, now) && !health.is_avoided(lost_by % count_, now)) {
+      path_ = lost_by % count_;
     }
   }
+  bool has_several() const { return count_ > 1; }
   // The path of this quantum, and how many more cells it gets.
   std::uint8_t path() const { return static_cast<std::uint8_t>(path_); }
-  unsigned left() const { return left_; }
+  unsigned left() const { return count_ == 1 ? std::numeric_limits<unsigned>::max() : left_; }
   void on_sent(unsigned cells) { left_ -= std::min(left_, cells); }
 
  private:
+  // The best of the `candidates` paths behind the current one.
+  void choose(unsigned candidates, const BytesByPath& bytes_in_flight, const PathHealth& health,
+              base::Time now) {
+    left_ = kQuantumCells;
+    unsigned best = (path_ + 1) % count_;
+    for (unsigned i = 2; i <= candidates; ++i) {
+      const unsigned other = (path_ + i) % count_;
+      const bool is_avoided = health.is_avoided(other, now);
+      const bool is_best_avoided = health.is_avoided(best, now);
+      const bool is_better = is_avoided == is_best_avoided
+                                 ? bytes_in_flight[other] < bytes_in_flight[best]
+                                 : is_best_avoided;
+      if (is_better) best = other;
+    }
+    path_ = best;
+  }
+
+  unsigned count_ = 1;
   unsigned path_ = 0;
   unsigned left_ = 0;
 };

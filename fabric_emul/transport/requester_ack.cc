@@ -235,14 +235,13 @@ bool Requester::on_response_timeout(base::Time now) {
   if (reads_.empty() || now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
   if (has_given_up(now)) return false;
   reads_.on_timeout(records_.oldest(), now);
-  on_silent(static_cast<PathMask>(1U << paths_.path()), now);
   return true;
 }
 
 void Requester::on_cell_timeout(base::Time now) {
   if (now < timer_.deadline() || has_given_up(now)) return;
   if (context_.attr.selective_repeat) {
-    on_silent(records_.lose_oldest(), now);
+    on_silent(records_.lose_at_timeout(), now);
     records_.lose_some(kCellsPerTimeout - 1);
   } else {
     restart_sending();

@@ -10,6 +10,9 @@
 namespace splitnic::fabric {
 
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
+  // By several paths cells overtake each other, which go-back-N takes for a loss.
+  const bool may_overtake = context_.service == Service::kRc && context_.attr.selective_repeat;
+  paths_.set_count(may_overtake ? link.paths() : 1);
   unsigned sent = 0;
   if (!context_.fault) sent = send_due_requests(link, now, cells_max);
   if (rnr_.is_active(now)) return sent;
@@ -26,12 +29,15 @@ unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   return sent;
 }
 
-// By several paths cells overtake each other, which go-back-N takes for a loss.
+// A lost cell takes another path than before.
 void Requester::choose_path(Link& link, base::Time now) {
-  if (!paths_.is_quantum_used(link.path_health(), now)) return;
-  const bool may_overtake = context_.service == Service::kRc && context_.attr.selective_repeat;
-  const unsigned paths = may_overtake ? link.paths() : 1;
-  paths_.begin_quantum(paths, records_.bytes_in_flight_by_path(), link.path_health(), now);
+  const PathHealth& health = link.path_health();
+  if (paths_.has_several() && records_.lost_count() > 0 &&
+      records_.oldest_lost().path == paths_.path()) {
+    paths_.begin_quantum_elsewhere(paths_.path(), records_.bytes_in_flight_by_path(), health, now);
+  } else if (paths_.is_quantum_used(health, now)) {
+    paths_.begin_quantum(records_.bytes_in_flight_by_path(), health, now);
+  }
 }
 
 // Requests for the missing cells of responses whose first request was sent before.

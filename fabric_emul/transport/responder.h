@@ -149,7 +149,8 @@ class Responder {
   Step execute_request(const CellView& cell);
   void retransmit_response(const CellView& cell);
   std::uint64_t fetch(const CellView& cell);
-  bool send_response(Link& link, Response& response);
+  bool send_response(Link& link, Response& response, base::Time now);
+  static unsigned path_of_response(const Response& response, Link& link, base::Time now);
   // responder_rd.cc
   Step respond_rd(const CellView& cell, std::vector<std::byte>& response);
   void forget_responses();

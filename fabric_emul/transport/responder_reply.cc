@@ -38,8 +38,8 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
     --ack.bitmap_words;
   }
   if (send_cell(link, head, NoPayload{}) == 0) return false;
-  // By two paths: a reply that is lost would make the peer avoid the path of what it is for.
-  if (context_.attr.selective_repeat && link.paths() > 1) {
+  // An ACK by two paths: one that is lost would make the peer avoid the path of what it is for.
+  if (nak == nullptr && link.paths() > 1) {
     h.dlid = link.next_remote_lid();
     send_cell(link, head, NoPayload{});
   }

@@ -1,5 +1,6 @@
 // RDMA read and FetchOp: the request is checked and taken as any cell; the responses are sent in
 // the order of requests [S000-04] [S000-05]. docs/protocol/transport.md#rdma-read-and-fetchop-on-rc
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -122,16 +123,27 @@ unsigned Responder::send_responses(Link& link, base::Time now, unsigned cells_ma
   while (sent < cells_max) {
     Response* response = responses_.due();
     if (response == nullptr) break;
-    if (!send_response(link, *response)) break;
+    if (!send_response(link, *response, now)) break;
     ++sent;
   }
   if (is_refusing() && !responses_.has_due()) end_batch(link, now);
   return sent;
 }
 
+// A response that did not arrive is sent by another path, and by none that carries nothing.
+unsigned Responder::path_of_response(const Response& response, Link& link, base::Time now) {
+  const unsigned paths = std::min(link.paths(), kUsedPathsMax);
+  const unsigned first = (response.psn.value + response.requests) % paths;
+  for (unsigned i = 0; i < paths; ++i) {
+    const unsigned path = (first + i) % paths;
+    if (!link.path_health().is_avoided(path, now)) return path;
+  }
+  return first;
+}
+
 // Sends the next cell of a response. Returns false when the link has no room now, or when the range
 // may not be read any more.
-bool Responder::send_response(Link& link, Response& response) {
+bool Responder::send_response(Link& link, Response& response, base::Time now) {
   const bool reads = response.request == Op::kRdmaReadReq;
   const std::uint32_t mcp = context_.attr.mcp;
   const std::uint64_t offset = std::uint64_t{response.next} * mcp;
@@ -141,8 +153,7 @@ bool Responder::send_response(Link& link, Response& response) {
   MacHeader& h = head.header;
   h = context_.header(reads ? Op::kRdmaReadResp : Op::kFetchOpResp,
                       position_of(response.next, response.cells), link);
-  // A response that did not arrive is sent by another path.
-  h.dlid = path_of(link.remote_lid(), (response.psn.value + response.requests) % link.paths());
+  h.dlid = path_of(link.remote_lid(), path_of_response(response, link, now));
   h.psn = response.psn;
   h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);

@@ -94,7 +94,17 @@ TEST(PathsTest, S000_46_a_path_of_another_delay_loses_nothing) {
   transfer.finish();
   EXPECT_GT(world.fabric.cells_of(1), 500U);
   EXPECT_GT(world.fabric.cells_of(2), 500U);
-  EXPECT_LT(retransmitted(world), 60U);
+  EXPECT_EQ(retransmitted(world), 0U);
+}
+
+// Beyond what the sender allows for, the longer path counts as silent most of the time.
+TEST(PathsTest, S000_46_a_path_that_is_far_longer_is_left_alone) {
+  SpinesPair world;
+  world.fabric.set_faults(2, {.delay = 40ms});
+  Transfer transfer(world);
+  transfer.post();
+  EXPECT_LT(transfer.finish(), 200ms);
+  EXPECT_GT(world.fabric.cells_of(1), 2500U);
 }
 
 TEST(PathsTest, S000_46_random_loss_on_all_paths_is_repaired) {
@@ -106,50 +116,119 @@ TEST(PathsTest, S000_46_random_loss_on_all_paths_is_repaired) {
   EXPECT_GT(retransmitted(world), 30U);
 }
 
-// Whichever spine dies in mid-transfer, the queue pair continues by the other, although nothing reports it.
-TEST(PathsTest, S000_47_a_transfer_continues_while_a_path_is_left) {
-  for (const unsigned dead : {1U, 2U}) {
-    SpinesPair world;
-    for (const unsigned spine : {1U, 2U}) world.fabric.set_rate(spine, 100'000'000);
-    Transfer transfer(world);
-    transfer.post();
-    world.pair.run_for(10ms);
-    ASSERT_TRUE(world.pair.b().sent.empty());
-    world.fabric.kill(dead);
-    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(transfer.finish());
-    std::printf("spine %u died at 10 ms: %lld ms in all\n", dead,
-                static_cast<long long>(took.count()));
-    EXPECT_LT(took, 250ms);
-    EXPECT_EQ(world.pair.b().qp(transfer.qp.b).state(), QpState::kRts);
-    EXPECT_TRUE(world.pair.b().link().up());
-    // The link and the queue pair live on, and small messages arrive without a timeout each.
-    world.pair.run_for(2s);
-    ASSERT_TRUE(world.pair.b().link().up());
-    Transfer small(world, 5000);
-    std::vector<base::Duration> times;
-    for (unsigned i = 0; i < 100; ++i) {
-      small.post();
-      times.push_back(small.finish());
-      world.pair.run_for(10ms);
+// Each spine, with the base LIDs of both ends by one spine and by two, and each end as the sender.
+struct Death {
+  RoutingKind routing;
+  unsigned spine;
+  bool is_unit_sender;
+};
+std::vector<Death> deaths() {
+  std::vector<Death> all;
+  for (const RoutingKind routing : {RoutingKind::kShortest, RoutingKind::kUpDown}) {
+    for (const unsigned spine : {1U, 2U}) {
+      for (const bool is_unit_sender : {false, true})
+        all.push_back({routing, spine, is_unit_sender});
     }
-    std::ranges::sort(times);
-    EXPECT_LT(times[80], 1ms);
-    EXPECT_LT(times.back(), 50ms);
-    std::printf("messages of 5000 bytes: longest %lld us\n",
-                static_cast<long long>(
-                    std::chrono::duration_cast<std::chrono::microseconds>(times.back()).count()));
+  }
+  return all;
+}
+class DeadSpineTest : public ::testing::TestWithParam<Death> {
+ protected:
+  // Some cells of the host, so that the unit knows its paths.
+  void meet(Transfer& transfer) {
+    transfer.post();
+    transfer.finish();
+  }
+  SpinesPair world{{.routing = GetParam().routing}};
+};
+
+// The queue pair continues by the other spine, although nothing reports it.
+TEST_P(DeadSpineTest, S000_47_a_transfer_continues_while_a_path_is_left) {
+  AdapterPair& pair = world.pair;
+  const auto [routing, dead, is_unit_sender] = GetParam();
+  for (const unsigned spine : {1U, 2U}) world.fabric.set_rate(spine, 100'000'000);
+  Transfer there(world);
+  meet(there);
+  End& sender = is_unit_sender ? pair.a() : pair.b();
+  Memory& from = sender.memory(kBytes, 9);
+  Memory& to = (is_unit_sender ? pair.b() : pair.a()).memory(kBytes);
+  const base::Time began = pair.now();
+  ASSERT_TRUE(sender.post_write(is_unit_sender ? there.qp.a : there.qp.b, {from.sge()}, to.start,
+                                to.handle));
+  pair.run_for(10ms);
+  ASSERT_TRUE(sender.sent.empty());
+  world.fabric.kill(dead);
+  ASSERT_TRUE(pair.run_until([&] { return !sender.sent.empty(); }));
+  EXPECT_EQ(sender.sent.front().status, WcStatus::kSuccess);
+  EXPECT_EQ(to.bytes, from.bytes);
+  // Both spines carry half of it in 21 ms, and one carries what is left at 10 ms in 22 ms.
+  const auto late =
+      std::chrono::duration_cast<std::chrono::microseconds>(pair.now() - began - 32ms);
+  std::printf("%s: time to recover %lld us\n", std::string(name(routing)).c_str(),
+              static_cast<long long>(late.count()));
+  EXPECT_LT(late, 50ms);
+}
+
+// Small messages arrive, without a timeout each.
+TEST_P(DeadSpineTest, S000_47_the_link_and_its_messages_live_while_a_path_is_left) {
+  AdapterPair& pair = world.pair;
+  Transfer small(world, 5000);
+  meet(small);
+  world.fabric.kill(GetParam().spine);
+  pair.run_for(5s);
+  ASSERT_TRUE(pair.a().link().up() && pair.b().link().up());
+  std::vector<base::Duration> times;
+  for (unsigned i = 0; i < 200; ++i) {
+    small.post();
+    times.push_back(small.finish());
+    pair.run_for(10ms);
+  }
+  std::ranges::sort(times);
+  EXPECT_LT(times[160], 1ms);
+  EXPECT_LT(times.back(), 50ms);
+  EXPECT_FALSE(pair.a().link().is_path_narrowed() || pair.b().link().is_path_narrowed());
+}
+
+// One way only, for as long as path probes take to conclude something.
+TEST_P(DeadSpineTest, S000_47_a_dead_path_is_no_narrow_one) {
+  AdapterPair& pair = world.pair;
+  Transfer some(world, 100'000);
+  meet(some);
+  const std::uint16_t mcp = pair.b().link().mcp();
+  world.fabric.kill(GetParam().spine);
+  for (unsigned i = 0; i < 600; ++i) {
+    some.post();
+    some.finish();
+    pair.run_for(9ms);
+  }
+  EXPECT_FALSE(pair.a().link().is_path_narrowed() || pair.b().link().is_path_narrowed());
+  EXPECT_EQ(pair.b().link().mcp(), mcp);
+}
+INSTANTIATE_TEST_SUITE_P(All, DeadSpineTest, ::testing::ValuesIn(deaths()));
+
+TEST(PathsTest, S000_47_one_of_eight_paths_is_enough) {
+  SpinesPair world({.spines = 8, .lmc = 3});
+  Transfer small(world, 5000);
+  small.post();
+  small.finish();
+  for (unsigned spine = 1; spine <= 7; ++spine) world.fabric.kill(spine);
+  for (unsigned i = 0; i < 5; ++i) {
+    world.pair.run_for(3s);
+    ASSERT_TRUE(world.pair.a().link().up() && world.pair.b().link().up());
+    small.post();
+    EXPECT_LT(small.finish(), 2500ms);  // a timeout for each dead path at most
   }
 }
 
+// Although it learns while it sends how many there are.
 TEST(PathsTest, S000_46_the_unit_replies_by_all_paths_too) {
   SpinesPair world;
-  Transfer first(world);
-  first.post();
-  first.finish();
+  Transfer first(world, 100);
   AdapterPair& pair = world.pair;
   Memory& to = pair.b().memory(kBytes);
   Memory& from = pair.a().memory(kBytes, 9);
   const std::uint64_t before[] = {world.fabric.cells_of(1), world.fabric.cells_of(2)};
+  for (unsigned i = 0; i < 20; ++i) first.post();
   ASSERT_TRUE(pair.a().post_write(first.qp.a, {from.sge()}, to.start, to.handle));
   ASSERT_TRUE(pair.run_until([&] { return !pair.a().sent.empty(); }));
   EXPECT_EQ(to.bytes, from.bytes);
@@ -175,7 +254,9 @@ TEST(PathsTest, S000_47_reads_continue_while_a_path_is_left) {
       wr.remote_address = remote.start;
       wr.remote_handle = remote.handle;
       ASSERT_TRUE(pair.b().adapter->post_send(qp.b, wr));
+      const base::Time began = pair.now();
       ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() > i; })) << dead << " " << i;
+      EXPECT_LT(pair.now() - began, 300ms) << dead << " " << i;
       EXPECT_EQ(pair.b().sent.back().status, WcStatus::kSuccess);
       EXPECT_EQ(local.bytes, remote.bytes);
       std::ranges::fill(local.bytes, std::byte{0});

@@ -47,6 +47,8 @@ class SpinesCarrier final : public Carrier {
     unsigned spines = 2;
     std::uint8_t lmc = 1;
     unsigned path = kAllPaths;  // by which the host knows the unit
+    // With updown the base LIDs of host and unit have different spines.
+    RoutingKind routing = RoutingKind::kShortest;
   };
   explicit SpinesCarrier(const Options& options) : options_(options) {
     const Topology topology = topology_of(options);
@@ -114,6 +116,7 @@ class SpinesCarrier final : public Carrier {
 
   static Topology topology_of(const Options& options) {
     Topology t;
+    t.routing = options.routing;
     t.switches = {{"a", Lid(1)}, {"b", Lid(2)}};
     t.nodes = {{"unit", Lid(16), {"b", 32}, {}, options.lmc},
                {"host", Lid(32), {"a", 32}, {}, options.lmc}};

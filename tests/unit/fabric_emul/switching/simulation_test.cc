@@ -47,7 +47,7 @@ Report simulate(const Topology& topology, std::string_view workload, SimTime dur
   return report;
 }
 
-TEST(SimulationTest, cut_through_saves_the_time_of_a_cell_per_switch) {
+TEST(SimulationTest, S000_37_cut_through_saves_the_time_of_a_cell_per_switch) {
   Settings settings;
   const SimTime cell = settings.cell_time(), header = settings.header_time();
   EXPECT_EQ(cell.count(), 233'600);

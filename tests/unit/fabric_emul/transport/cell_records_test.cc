@@ -113,6 +113,18 @@ TEST(CellRecordsTest, S000_47_a_cell_of_a_silent_path_is_lost_after_a_round_trip
   EXPECT_EQ(s.records.bytes_in_flight_by_path()[1], 3000U);
 }
 
+TEST(CellRecordsTest, S000_47_a_timeout_loses_all_of_a_silent_path) {
+  for (const bool has_later_arrived : {false, true}) {
+    Sent s(0);
+    for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
+    // Of path 1 the odd ones, or of path 0 the third.
+    s.records.acknowledge_bitmap(s.bitmap(has_later_arrived ? 0xAAA00000 : 0x10000000), at(20),
+                                 s.timer);
+    EXPECT_EQ(s.records.lose_at_timeout(), 1U);
+    EXPECT_EQ(s.records.lost_count(), has_later_arrived ? 6U : 1U);
+  }
+}
+
 // A path that carries what was sent behind the lost cell is as good as before.
 TEST(CellRecordsTest, a_path_that_lost_one_cell_is_not_silent) {
   Sent s(0);
