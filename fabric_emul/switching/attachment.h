@@ -102,7 +102,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
     bool is_unknown = false;  // to it
     bool uses_all_paths = false;
   };
-  // Of a peer that is named by all paths, or that has used several of ours.
+  // Of a peer that is named by all paths, or that has used several of our paths.
   struct Paths {
     std::uint8_t lmc = 0;
     bool is_known = false;  // since the switch is there, and it has replied
