@@ -32,22 +32,11 @@ std::uint16_t number_in(const PeerAddress& address) {
   return base::load_be<std::uint16_t>(&address.bytes[1]);
 }
 
-// A control datagram in a management cell is as long on the link as one that holds cells: a path
-// probe is cut by what surrounds it.
-constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
-
 std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
 PortConfig with_queues(PortConfig hop, std::size_t batches) {
   hop.full.lane_queue_bytes = batches * kBatchBytesMax;
   return hop;
-}
-
-base::Bytes without_surroundings(base::Bytes datagram) {
-  constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
-  if (datagram.size() <= kWhole) return datagram;
-  return datagram.first(
-      std::max(kWhole, (datagram.size() - std::min(datagram.size(), kAround)) & ~std::size_t{3}));
 }
 
 }  // namespace

@@ -9,9 +9,22 @@
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/switching/topology.h"
+#include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/flit.h"
 
 namespace splitnic::fabric {
 namespace {
+
+// A control datagram in a management cell is as long on the link as one that holds cells: a path
+// probe is cut by what surrounds it.
+constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
+
+base::Bytes without_surroundings(base::Bytes datagram) {
+  constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
+  if (datagram.size() <= kWhole) return datagram;
+  return datagram.first(
+      std::max(kWhole, (datagram.size() - std::min(datagram.size(), kAround)) & ~std::size_t{3}));
+}
 
 // The LMC in the reply to the question for the LIDs of the port with this base; nothing: it is not
 // whole. No private data, of a switch that knows no such question: the port has one LID.
