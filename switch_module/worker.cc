@@ -49,6 +49,14 @@ base::Status SwitchWorker::read_files() {
   for (const std::string& path : options_.topologies) {
     auto file = read_topology(path);
     if (!file) return file.error().within("--topology");
+    // Without credits an input waits with all of its lanes, so layers of them separate nothing.
+    const bool has_credits =
+        options_.common.port.profile == fabric::LinkProfile::kFull && !is_shm();
+    if (file->topology.routing == fabric::RoutingKind::kLayered && !has_credits) {
+      return base::Error("--topology: " + path +
+                         " has routing = \"layered\", which needs lanes with credits: start all of "
+                         "the subnet with --link-profile full, or take updown");
+    }
     auto subnet = std::make_unique<Subnet>();
     subnet->path = path;
     subnet->file = *std::move(file);

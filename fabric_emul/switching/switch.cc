@@ -92,9 +92,11 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   if (!from.partitions().accepts(header->partition)) {
     return counters_.add(SwitchCounter::kDropPartition);
   }
-  if (cell.blocks != 0 && cell.vl == kMgmtLane) {
-    if (header->service != Service::kMgmt) return counters_.add(SwitchCounter::kDropLane);
-    if (!from.may_manage()) return counters_.add(SwitchCounter::kDropMgmtRate);
+  // MGMT leaves on the lane without credits, whatever lane it came by.
+  if (cell.blocks != 0) {
+    const bool is_mgmt = header->service == Service::kMgmt;
+    if (cell.vl == kMgmtLane && !is_mgmt) return counters_.add(SwitchCounter::kDropLane);
+    if (is_mgmt && !from.may_manage()) return counters_.add(SwitchCounter::kDropMgmtRate);
   }
   SwitchPort* to = output_of(header->dlid, from.number());
   if (is_for_router(*header, to)) return global_receiver_->on_global(*this, from, cell, *header);

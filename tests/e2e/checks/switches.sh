@@ -373,6 +373,8 @@ check_refused() {
   printf 'routing = "%s"\ncables = ["sw1:2 - sw2:2"]\n[switches]\nsw1.lid = 1\nsw2.lid = 2\n[nodes]\na = {lid = 3, at = "sw1:1"}\n%s' \
     fattree 'b = {lid = 4, at = "sw2:1"}' >"$file"
   refuses 1 "line 1, column 11: routing: not a fat tree: sw1 and sw2 both have nodes" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
+  printf 'routing = "layered"\n[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:1"\n' >"$file"
+  refuses 1 'which needs lanes with credits: start all of the subnet with --link-profile full' "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
   printf '[switches.sw1]\nlid = 1\n[nodes.a]\nlid = 2\nat = "sw1:2"\n' >"$file"
   refuses 1 "--port: a is at port 2" "${run[@]}" --name sw1 --port udp://127.0.0.1:7500
   refuses 1 "there is no [switches.other]" "${run[@]}" --name other --port udp://127.0.0.1:7500

@@ -207,6 +207,27 @@ TEST(SwitchCreditsTest, S000_40_data_on_the_lane_of_management_is_dropped) {
   EXPECT_TRUE(world.is_balanced());
 }
 
+// It leaves on the lane without credits, so its rate is bounded, whatever lane it comes by.
+TEST(SwitchCreditsTest, S000_40_management_cells_are_bounded_on_any_lane) {
+  for (const std::uint8_t lane : {std::uint8_t{0}, kMgmtLane}) {
+    FullWorld world(2);
+    const auto mgmt = [](CellHead& head) {
+      head.header.service = Service::kMgmt;
+      head.header.op = Op::kMgmt;
+      head.header.flags = 0;
+    };
+    for (unsigned i = 0; i < 3000; ++i) {
+      EXPECT_TRUE(world.write(1, cell_with(World::lid(1), World::lid(2), 64, i, mgmt), lane));
+      if (i % 8 == 0) world.settle();
+    }
+    world.settle();
+    EXPECT_GE(world.node(2).cells.size(), 1000U);
+    EXPECT_LE(world.node(2).cells.size(), 1100U) << "1024 at once";
+    EXPECT_EQ(world.count(SwitchCounter::kDropMgmtRate), 3000U - world.node(2).cells.size());
+    EXPECT_TRUE(world.is_balanced());
+  }
+}
+
 // Nodes 1 to 3 send all they can to node 4 on these service levels. It reads one batch per
 // millisecond.
 void send_to_a_slow_node(FullWorld& world, const std::array<unsigned, 3>& levels) {

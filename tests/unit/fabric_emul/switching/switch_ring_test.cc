@@ -140,15 +140,5 @@ TEST(SwitchRingTest, S000_41_layers_of_lanes_never_wait_for_each_other_in_a_loop
 }
 
 // By its own tables.
-TEST(SwitchRingTest, S000_41_layered_routes_lose_nothing) {
-  Ring ring(false, RoutingKind::kLayered);
-  EXPECT_LT(ring.send_for(4s), 20ms);
-  ring.drain();
-  EXPECT_EQ(ring.count(SwitchCounter::kDropStalled), 0U);
-  for (std::size_t node = 0; node < kSwitches; ++node) {
-    EXPECT_EQ(ring.received_by(node), ring.sent_to(node));
-  }
-}
-
 }  // namespace switch_ring_test
 }  // namespace splitnic::fabric

@@ -98,6 +98,17 @@ TEST(CellRecordsTest, S000_46_a_cell_is_not_overtaken_by_those_of_another_path) 
   EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 11ms).cells, 0U);
 }
 
+// The third of path 0, with two of path 1 between, which have not arrived: one more may be overtaken.
+TEST(CellRecordsTest, S000_46_only_those_of_its_path_have_passed_a_cell) {
+  for (const bool is_fourth : {false, true}) {
+    Sent s(0);
+    for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
+    const auto acked = s.records.acknowledge_bitmap(s.bitmap(is_fourth ? 0x04000000 : 0x10000000),
+                                                    at(20), s.timer);
+    EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 0ms).cells, is_fourth ? 1U : 0U);
+  }
+}
+
 // Those of the other path that arrived were sent a round trip later: the path carries nothing.
 TEST(CellRecordsTest, S000_47_a_cell_of_a_silent_path_is_lost_after_a_round_trip) {
   Sent s(0);
