@@ -53,7 +53,8 @@ check_events() {
   topology_three || fail "the test hosts cannot be made"
   start_iou
   wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
-  watches iou
+  # The host may be there before the monitor is.
+  watches iou --past 100
   start_host
   nic_up
   comes iou connected office "attached from"

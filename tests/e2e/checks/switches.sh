@@ -315,18 +315,19 @@ check_killed() {
 }
 
 # One router between host and unit, each of which is a node of another subnet.
+# LIDs count inside a subnet: the switch and the nodes have the same in both.
 check_routed() {
   make_switches 1
   {
     printf 'prefix = "fd00:a::/64"\n'
     entry switches.sw1 1 '' sw1
     entry nodes.hosta 11 sw1:1 host
-    printf '[routes]\n"fd00:b::/64" = "sw1"\n[remotes]\nunit = "fd00:b::a"\n'
+    printf '[routes]\n"fd00:b::/64" = "sw1"\n[remotes]\nunit = "fd00:b::b"\n'
   } >"$work/fabric.toml"
   {
     printf 'prefix = "fd00:b::/64"\n'
-    entry switches.sw1 2 '' sw1
-    entry nodes.unit 10 sw1:2 unit
+    entry switches.sw1 1 '' sw1
+    entry nodes.unit 11 sw1:2 unit
     printf '[routes]\n"::/0" = "sw1"\n'
   } >"$work/second.toml"
   start switch1 "$ns_sw1" "$bin/splitnic-switch" --port udp://10.96.1.2:7500 --port udp://10.96.2.2:7502 \
