@@ -18,11 +18,11 @@
 #include "fabric_emul/routing/forwarding_table.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/routing/subnet_graph.h"
+#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
-#include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric {
 

@@ -150,8 +150,8 @@ TEST(ValuesTest, B_14_a_node_behind_a_switch_in_short) {
             "udp://office:1?via=10.0.0.1:7471");
   for (const char* text :
        {"office:2?via=sw:1", "off ice?via=sw:1", "?via=sw:1", "office?via=", "office?via=sw:x",
-        "office?via=sw:1&path=128", "office?via=sw:1&path=al", "office?via=sw:1&path=", "office?via=sw:1&path=-1",
-        "office&path=1", "shm://office:1?via=sw"}) {
+        "office?via=sw:1&path=128", "office?via=sw:1&path=al", "office?via=sw:1&path=",
+        "office?via=sw:1&path=-1", "office&path=1", "shm://office:1?via=sw"}) {
     EXPECT_FALSE(parse_peer_place(text).has_value()) << text;
   }
 }

@@ -98,7 +98,8 @@ TEST(CellRecordsTest, S000_46_a_cell_is_not_overtaken_by_those_of_another_path) 
   EXPECT_EQ(s.records.detect_losses(acked.bitmap_end, 11ms).cells, 0U);
 }
 
-// The third of path 0, with two of path 1 between, which have not arrived: one more may be overtaken.
+// The third of path 0, with two of path 1 between, which have not arrived: one more may be
+// overtaken.
 TEST(CellRecordsTest, S000_46_only_those_of_its_path_have_passed_a_cell) {
   for (const bool is_fourth : {false, true}) {
     Sent s(0);
