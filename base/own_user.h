@@ -1,4 +1,5 @@
 // The effective user of this process. Sandboxed programs ask the kernel before and not later.
+// Thread: any, behind keep_own_user().
 #pragma once
 
 #include <cstdint>

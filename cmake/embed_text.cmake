@@ -1,9 +1,9 @@
-# cmake -D OUTPUT=PATH -D FILES=A;B -P embed_text.cmake: writes the source of control/page_files.h, with each file as a
+# cmake -D OUTPUT=PATH -D FILES=A;B -P embed_text.cmake: writes the source of control/metrics/page_files.h, with each file as a
 # string literal. page.html is at /, another one at its name.
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
-set(out "#include <array>\n\n#include \"control/page_files.h\"\n\nnamespace splitnic::control {\n\n")
+set(out "#include <array>\n\n#include \"control/metrics/page_files.h\"\n\nnamespace splitnic::control {\n\n")
 list(LENGTH FILES count)
 string(APPEND out "static constexpr std::array<PageFile, ${count}> kFiles{{\n")
 foreach(path IN LISTS FILES)

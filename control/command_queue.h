@@ -1,7 +1,7 @@
 // Commands for a thread that polls file descriptors: others post them, it runs them. The queue is
 // bounded: when full it refuses and never waits. The control thread reaches the data thread by it;
-// replies return by the mailbox of control/server.cc. Thread: post() from any; fd() is polled and
-// run() is called by the one thread that owns what commands touch.
+// replies return by the mailbox of control/socket/mailbox.h. Thread: post() from any; fd() is
+// polled and run() is called by the one thread that owns what commands touch.
 #pragma once
 
 #include <atomic>

@@ -18,7 +18,7 @@
 #include "base/event.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "control/server.h"
+#include "control/socket/server.h"
 
 namespace splitnic::control {
 

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "control/admin.h"
 #include "control/command_queue.h"
-#include "control/metrics_server.h"
+#include "control/metrics/metrics_server.h"
+#include "control/socket/requests.h"
 
 namespace splitnic::control {
 

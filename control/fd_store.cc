@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "control/config/values.h"
 #include "control/sd_notify.h"
-#include "control/values.h"
 
 namespace splitnic::control {
 namespace {

@@ -1,8 +1,8 @@
 // The descriptor store of the service manager: it keeps a descriptor of the program from one
 // process of the service to the next, over a restart, an upgrade and a crash, and closes it when
-// the service stops or has failed (FileDescriptorStoreMax= in systemd.service(5)). The unit sets
-// FDSTORE to the number of descriptors that it keeps, as systemd does from version 254 on; without
-// it there is no store. Thread: the one that starts the program, before there are others.
+// the service stops or has failed (FileDescriptorStoreMax= in systemd.service(5)). Its service file
+// sets FDSTORE to the number of descriptors that it keeps, as systemd does from version 254 on;
+// without it there is no store. Thread: the one that starts the program, before there are others.
 #pragma once
 
 #include <string>

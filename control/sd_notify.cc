@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "control/values.h"
+#include "control/config/values.h"
 
 namespace splitnic::control {
 

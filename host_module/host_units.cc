@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/event.h"
 #include "base/log.h"
-#include "control/daemon/link_ends.h"
+#include "control/daemon/link_end_reasons.h"
 #include "host_module/host.h"
 
 namespace splitnic::host {

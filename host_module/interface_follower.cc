@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "control/values.h"
+#include "control/config/values.h"
 
 namespace splitnic::host {
 namespace {

@@ -1,6 +1,6 @@
 // splitnic-host: gives this machine a network interface whose NIC is in another machine.
 #include "control/daemon/program.h"
-#include "host_module/daemon.h"
+#include "host_module/host_daemon.h"
 
 int main(int argc, char** argv) {
   namespace program = splitnic::host;

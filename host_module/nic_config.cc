@@ -4,8 +4,8 @@
 
 #include "base/event.h"
 #include "base/log.h"
-#include "control/parse_outcome.h"
-#include "control/values.h"
+#include "control/config/values.h"
+#include "control/config/version.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 #include "messaging/cfgutil/echo.h"
 

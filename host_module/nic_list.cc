@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "control/config/values.h"
 #include "control/daemon/common_options.h"
-#include "control/values.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::host {

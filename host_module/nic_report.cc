@@ -5,8 +5,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "control/json.h"
-#include "control/text_table.h"
+#include "control/report/json.h"
+#include "control/report/text_table.h"
 
 namespace splitnic::host {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
+#include "control/config/nic_request.h"
 #include "control/daemon/admin.h"
-#include "control/nic_request.h"
 #include "host_module/host.h"
 #include "host_module/nic_report.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "control/values.h"
+#include "control/config/values.h"
 #include "host_module/nic_list.h"
 #include "host_module/nic_run.h"
 #include "messaging/cfgutil/cfgutil.pb.h"

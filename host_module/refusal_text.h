@@ -4,7 +4,7 @@
 #include <string>
 
 namespace splitnic::messaging::cfg {
-enum Refusal : int;  // cfgutil.proto
+enum Refusal : int;  // messaging/cfgutil/cfgutil.proto
 }
 
 namespace splitnic::host {

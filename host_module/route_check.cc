@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "control/ip_address.h"
+#include "control/config/ip_address.h"
 
 namespace splitnic::host {
 

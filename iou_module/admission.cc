@@ -8,10 +8,10 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "control/ip_address.h"
+#include "control/config/ip_address.h"
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/underlay/udp_address.h"
-#include "iou_module/host_label.h"
+#include "iou_module/hosts/host_label.h"
 
 namespace splitnic::iou {
 namespace {

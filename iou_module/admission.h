@@ -18,12 +18,12 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "control/daemon/keyed_carriers.h"
-#include "control/known_peers.h"
+#include "control/report/known_peers.h"
 #include "fabric_emul/underlay/shm_underlay.h"
-#include "iou_module/admission_rule.h"
 #include "iou_module/iou.h"
-#include "iou_module/known_hosts.h"
-#include "iou_module/rights_source.h"
+#include "iou_module/policy/admission_rule.h"
+#include "iou_module/policy/known_hosts.h"
+#include "iou_module/policy/rights_source.h"
 
 namespace splitnic::iou {
 

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "iou_module/host_id.h"
+#include "iou_module/hosts/host_id.h"
 
 namespace splitnic::iou {
 

@@ -6,9 +6,9 @@
 #include "base/event.h"
 #include "base/log.h"
 #include "base/memory_reserve.h"
-#include "control/daemon/link_ends.h"
-#include "control/values.h"
-#include "iou_module/host_label.h"
+#include "control/config/values.h"
+#include "control/daemon/link_end_reasons.h"
+#include "iou_module/hosts/host_label.h"
 
 namespace splitnic::iou {
 namespace {

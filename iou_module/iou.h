@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "base/rate_limit.h"
-#include "iou_module/admission_rule.h"
 #include "iou_module/duplicate_log.h"
-#include "iou_module/lan_nic.h"
-#include "iou_module/options.h"
-#include "iou_module/quarantine.h"
+#include "iou_module/nic/lan_nic.h"
+#include "iou_module/policy/admission_rule.h"
+#include "iou_module/policy/iou_options.h"
+#include "iou_module/policy/quarantine.h"
 
 namespace splitnic::iou {
 
@@ -167,8 +167,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
  private:
   // Checks what can be checked before anything is ended or built. If the result is not kNone, the
   // reply contains the reason.
-  fabric::MgmtReject check(const fabric::Link& link, const fabric::Mgmt& request,
-                           fabric::Mgmt& reply);
+  fabric::MgmtReject check_request(const fabric::Link& link, const fabric::Mgmt& request,
+                                   fabric::Mgmt& reply);
   std::string unknown_nic_text(std::uint32_t requested) const;
   const RightsSource& rights() const;
   // Whether the rights of the host permit this connection.

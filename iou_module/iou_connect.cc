@@ -28,7 +28,7 @@ fabric::MgmtReject Iou::on_connect_request(fabric::ConnectionId id, fabric::Link
   if (messaging::queues_asked(request.private_data).is_additional()) {
     return accept_additional(id, link, request, reply);
   }
-  if (const auto code = check(link, request, reply); code != fabric::MgmtReject::kNone) {
+  if (const auto code = check_request(link, request, reply); code != fabric::MgmtReject::kNone) {
     report_refusal(link, code, reply);
     return code;
   }
@@ -76,8 +76,8 @@ void Iou::make_room() {
              "the I/O unit is short of memory", now_);
 }
 
-fabric::MgmtReject Iou::check(const fabric::Link& link, const fabric::Mgmt& request,
-                              fabric::Mgmt& reply) {
+fabric::MgmtReject Iou::check_request(const fabric::Link& link, const fabric::Mgmt& request,
+                                      fabric::Mgmt& reply) {
   if (is_stopping_) return refuse(IouCounter::kRefusedStop, "the I/O unit is stopping", reply);
   if (const auto left = quarantine_.left(rights().id_of(link).principal(), now_);
       left > base::Duration{0}) {

@@ -1,6 +1,6 @@
 // splitnic-iou: lends the NIC of this machine to hosts on other machines.
 #include "control/daemon/program.h"
-#include "iou_module/daemon.h"
+#include "iou_module/iou_daemon.h"
 
 int main(int argc, char** argv) {
   namespace program = splitnic::iou;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "iou_module/hand_off_ring.h"
+#include "iou_module/hosts/siblings.h"
 #include "iou_module/iou.h"
-#include "iou_module/siblings.h"
 
 namespace splitnic::iou {
 

@@ -113,8 +113,8 @@ class FramePort {
   // gso_size boundaries, never cut or dropped. Any other frame stays whole whatever its length: its
   // owner drops it as too_long. Until this is called: kFrameBytesMax.
   virtual void set_frame_bytes_max(std::size_t /*bytes*/) {}
-  // Visits the counters without prefix, as ports/port_counters.h names and relates them: rx.frames,
-  // rx.bytes, rx.split, tx.frames, tx.bytes, tx.split, rx.drop.<cause>, tx.drop.<cause>.
+  // Visits the counters without prefix, as lan_bridge/ports/port_counters.h names and relates them:
+  // rx.frames, rx.bytes, rx.split, tx.frames, tx.bytes, tx.split, rx.drop.<cause>, tx.drop.<cause>.
   virtual void visit_counters(const base::CounterVisitor& visitor) const = 0;
 };
 

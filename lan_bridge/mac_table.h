@@ -1,7 +1,8 @@
 // A table of learned MAC addresses and the host of each: bounded, aging, four-way set-associative
 // under a seeded hash. A host can replace only its own learned addresses and expired ones, never
 // those of another host, so no host takes what the others share. The I/O unit has one for each LAN,
-// with the LAN as the only slot (iou_module/lan_addresses.h). Thread: the data thread of its owner.
+// with the LAN as the only slot (iou_module/hosts/lan_addresses.h). Thread: the data thread of its
+// owner.
 #pragma once
 
 #include <array>

@@ -4,9 +4,10 @@
 #   scripts/test.sh all           what CI runs: the steps release, asan and tsan
 #   scripts/test.sh STEP...       only the named steps, in the given order
 #   scripts/test.sh FOLDER        the unit tests of one folder and the tidy tests, in the preset dev: after each edit.
-#                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy. It is built
-#                                 and tested as the caller; sudo is used for missing packages, and for the tests of
-#                                 lan_bridge and fabric_emul/underlay
+#                                 FOLDER is a name such as transport, fabric_emul/link, messaging, sim or tidy, or a folder
+#                                 whose tests are in that of the folder above it, such as control/socket. It is built and
+#                                 tested as the caller; sudo is used for missing packages, and for the tests of lan_bridge
+#                                 and fabric_emul/underlay
 # The steps:
 #   check    -O1, no sanitizer: every unit, protocol, simulator, corpus, end-to-end and report test
 #   release  the programs as they are installed (-O3, LTO): end-to-end tests, seeds, loss sweep, reports
@@ -26,18 +27,23 @@ folders_of_tests() { find tests -name '*_test.cc' -printf '%h\n' | sed -E 's|^te
 # is_within FOLDER NAME: FOLDER is NAME, or a path that has NAME in it.
 is_within() { [[ /$1/ == */$2/* ]]; }
 
+# is_tested_by FOLDER NAME: NAME is a folder of sources without a folder of tests, and FOLDER is that of the folder above it.
+is_tested_by() { [ "$1" = "${2%/*}" ] && compgen -G "$2/*.cc" >/dev/null && [ ! -d "tests/unit/$2" ] && [ ! -d "tests/$2" ]; }
+
 all_steps=(release asan tsan)
 steps=() folders=()
 read_arguments() {
   local name folder found
   for name in "$@"; do
+    name=${name%/} name=${name#tests/} name=${name#unit/}
     case "$name" in
+      fabric_emul/routing | fabric_emul/subnet | fabric_emul/simulation) name=fabric_emul/switching ;;&
       all) steps+=("${all_steps[@]}") ;;
       check | release | asan | tsan) steps+=("$name") ;;
       *)
         found=0
         while read -r folder; do
-          if is_within "$folder" "$name"; then folders+=("$folder") found=1; fi
+          if is_within "$folder" "$name" || is_tested_by "$folder" "$name"; then folders+=("$folder") found=1; fi
         done < <(folders_of_tests)
         if [ $found = 0 ]; then
           echo "test.sh: '$name' is no step (check ${all_steps[*]} all) and no folder of tests" \

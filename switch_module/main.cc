@@ -1,6 +1,6 @@
 // splitnic-switch: a switch of the fabric between hosts and I/O units.
 #include "control/daemon/program.h"
-#include "switch_module/daemon.h"
+#include "switch_module/switch_daemon.h"
 
 int main(int argc, char** argv) {
   namespace program = splitnic::fabric_switch;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "control/toml.h"
-#include "control/toml_field.h"
+#include "control/config/toml.h"
+#include "control/config/toml_field.h"
 #include "fabric_emul/switching/port_lids.h"
 
 namespace splitnic::fabric_switch {

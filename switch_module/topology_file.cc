@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "control/text_file.h"
-#include "control/toml_field.h"
-#include "control/values.h"
+#include "control/config/text_file.h"
+#include "control/config/toml_field.h"
+#include "control/config/values.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/switching/port_lids.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <set>
 
-#include "control/ip_address.h"
-#include "control/toml_field.h"
-#include "control/values.h"
+#include "control/config/ip_address.h"
+#include "control/config/toml_field.h"
+#include "control/config/values.h"
 #include "fabric_emul/switching/network_layer.h"
 
 namespace splitnic::fabric_switch {

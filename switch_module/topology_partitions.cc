@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "control/toml_field.h"
-#include "control/values.h"
+#include "control/config/toml_field.h"
+#include "control/config/values.h"
 #include "switch_module/topology_file.h"
 
 namespace splitnic::fabric_switch {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "control/toml.h"
+#include "control/config/toml.h"
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric_switch {

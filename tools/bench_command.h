@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "control/cli_app.h"
-#include "control/values.h"
+#include "control/config/cli_app.h"
+#include "control/config/values.h"
 #include "tools/bench/run.h"
 
 namespace splitnic::tools {

@@ -13,12 +13,12 @@
 #include <optional>
 #include <utility>
 
-#include "control/client.h"
-#include "control/frame_stream.h"
-#include "control/parse_outcome.h"
-#include "control/stream_client.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
+#include "control/socket/client.h"
+#include "control/socket/frame_stream.h"
+#include "control/socket/stream_client.h"
+#include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 #include "tools/frame_files.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 
 namespace splitnic::tools {
 

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "control/client.h"
-#include "control/parse_outcome.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
+#include "control/socket/client.h"
+#include "control/socket/unix_socket.h"
 
 namespace splitnic::tools {
 

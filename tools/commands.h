@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "control/client.h"
+#include "control/socket/client.h"
 
 namespace splitnic::tools {
 

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "conformance/case.h"
-#include "control/cli_app.h"
-#include "control/values.h"
+#include "control/config/cli_app.h"
+#include "control/config/values.h"
 
 namespace splitnic::tools {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "control/client.h"
-#include "control/traffic_rates.h"
+#include "control/report/traffic_rates.h"
+#include "control/socket/client.h"
 
 namespace splitnic::tools {
 

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <string_view>
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
+#include "control/config/parse_outcome.h"
 #include "control/daemon/key_log_file.h"
-#include "control/parse_outcome.h"
 #include "fabric_emul/session/key_log.h"
 #include "fabric_emul/session/messages.h"
 #include "tools/capture_file.h"

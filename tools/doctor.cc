@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "control/parse_outcome.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
+#include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 
 namespace splitnic::tools {

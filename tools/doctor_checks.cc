@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "base/unique_fd.h"
-#include "control/values.h"
+#include "control/config/values.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 #include "tools/doctor.h"

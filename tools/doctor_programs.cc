@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "control/values.h"
+#include "control/config/values.h"
 #include "tools/doctor.h"
 
 namespace splitnic::tools {

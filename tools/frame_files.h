@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "control/frame_stream.h"
+#include "control/socket/frame_stream.h"
 #include "fabric_emul/underlay/pcapng_writer.h"
 
 namespace splitnic::tools {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/random.h"
-#include "control/parse_outcome.h"
+#include "control/config/parse_outcome.h"
 #include "fabric_emul/session/keys.h"
 #include "tools/commands.h"
 

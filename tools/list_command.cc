@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "control/parse_outcome.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
 #include "host_module/nic_list.h"
 #include "tools/commands.h"
 #include "tools/nic_commands.h"

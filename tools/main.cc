@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "control/cli_app.h"
-#include "control/flush_request.h"
-#include "control/report_exceptions.h"
-#include "control/setting.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/cli_app.h"
+#include "control/config/flush_request.h"
+#include "control/config/setting.h"
+#include "control/config/values.h"
+#include "control/daemon/report_exceptions.h"
+#include "control/socket/unix_socket.h"
 #include "tools/bench_command.h"
 #include "tools/capture_command.h"
 #include "tools/commands.h"

@@ -14,12 +14,12 @@
 #include <memory>
 #include <utility>
 
-#include "control/client.h"
-#include "control/event_client.h"
-#include "control/json.h"
-#include "control/parse_outcome.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
+#include "control/report/json.h"
+#include "control/socket/client.h"
+#include "control/socket/event_client.h"
+#include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 
 namespace splitnic::tools {

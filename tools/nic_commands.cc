@@ -1,8 +1,8 @@
 #include "tools/nic_commands.h"
 
-#include "control/client.h"
-#include "control/nic_request.h"
-#include "control/unix_socket.h"
+#include "control/config/nic_request.h"
+#include "control/socket/client.h"
+#include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 
 namespace splitnic::tools {

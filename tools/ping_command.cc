@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "control/ping_json.h"
-#include "control/values.h"
+#include "control/config/values.h"
+#include "control/report/ping_json.h"
 #include "tools/commands.h"
 #include "tools/counter_source.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 
 namespace splitnic::tools {
 

@@ -1,7 +1,7 @@
 #include "tools/raw_command.h"
 
 #include "base/log.h"
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 #include "control/identity.h"
 #include "tools/raw_node.h"
 

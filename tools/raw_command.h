@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/config/values.h"
 #include "control/daemon/common_options.h"
-#include "control/values.h"
 
 namespace CLI {
 class App;

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/config/version.h"
 #include "control/daemon/admin.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/raw_leg.h"
 #include "control/daemon/report_details.h"
 #include "control/daemon/worker.h"
 #include "control/identity.h"
-#include "control/parse_outcome.h"
 #include "lan_bridge/ports/tun_device.h"
 
 namespace splitnic::tools {

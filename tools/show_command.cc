@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "control/traffic_rates.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/config/values.h"
+#include "control/report/traffic_rates.h"
+#include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 #include "tools/counter_source.h"
 

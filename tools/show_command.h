@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 
 namespace splitnic::tools {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/parse_outcome.h"
+#include "control/config/parse_outcome.h"
 #include "fabric_emul/simulation/simulator.h"
 #include "fabric_emul/simulation/topology_maker.h"
 #include "switch_module/topology_file.h"

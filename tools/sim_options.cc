@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/parse_number.h"
-#include "control/values.h"
+#include "control/config/values.h"
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::tools {

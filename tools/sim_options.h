@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/simulation/settings.h"
 #include "fabric_emul/simulation/workload.h"

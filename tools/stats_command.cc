@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "control/json.h"
-#include "control/parse_outcome.h"
-#include "control/traffic_rates.h"
-#include "control/values.h"
+#include "control/config/parse_outcome.h"
+#include "control/config/values.h"
+#include "control/report/json.h"
+#include "control/report/traffic_rates.h"
 #include "tools/commands.h"
 #include "tools/counter_source.h"
 

@@ -1,6 +1,6 @@
 #include "tools/topology_command.h"
 
-#include "control/fabric_map.h"
+#include "control/report/fabric_map.h"
 #include "tools/commands.h"
 
 namespace splitnic::tools {

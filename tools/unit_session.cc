@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/config/version.h"
 #include "control/identity.h"
-#include "control/parse_outcome.h"
 #include "messaging/any_nic.h"
 
 namespace splitnic::tools {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/values.h"
+#include "control/config/values.h"
 
 namespace splitnic::control {
 

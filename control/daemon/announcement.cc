@@ -4,8 +4,8 @@
 #include <array>
 #include <sstream>
 
+#include "control/config/values.h"
 #include "control/daemon/mdns.h"
-#include "control/values.h"
 
 namespace splitnic::control {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/status.h"
-#include "control/values.h"
+#include "control/config/values.h"
 #include "fabric_emul/underlay/capture_underlay.h"
 #include "fabric_emul/underlay/shm_underlay.h"
 #include "fabric_emul/underlay/udp_underlay.h"

@@ -7,10 +7,10 @@
 
 #include "base/log.h"
 #include "base/named_value.h"
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
+#include "control/config/values.h"
 #include "control/daemon/pool_options.h"
-#include "control/unix_socket.h"
-#include "control/values.h"
+#include "control/socket/unix_socket.h"
 #include "lan_bridge/frame/mtu.h"
 #include "lan_bridge/frame_ring.h"
 #include "messaging/connection.h"

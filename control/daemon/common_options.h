@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/config/values.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
-#include "control/metrics_server.h"
-#include "control/values.h"
+#include "control/metrics/metrics_server.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/cfgutil/list_nics.h"

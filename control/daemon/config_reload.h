@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "control/admin.h"
-#include "control/parse_outcome.h"
+#include "control/config/parse_outcome.h"
+#include "control/socket/requests.h"
 
 namespace splitnic::control {
 

@@ -18,9 +18,9 @@
 
 #include "base/log.h"
 #include "base/memory_reserve.h"
+#include "control/config/version.h"
 #include "control/daemon/config_reload.h"
 #include "control/daemon/machine_key.h"
-#include "control/parse_outcome.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/session/secret.h"
 
@@ -29,6 +29,7 @@ namespace {
 
 constexpr base::Duration kRetryEvery = std::chrono::seconds(1);
 constexpr base::Duration kServeFor = std::chrono::milliseconds(20);
+// More than what all queues allocate in small pieces in an iteration. [M-1]
 constexpr std::size_t kMemoryReserve = 8 << 20;
 
 // A reader of stderr that is gone ends no program, and memory with keys and the frames of users

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "control/config/values.h"
 #include "control/control_thread.h"
 #include "control/daemon/common_options.h"
 #include "control/daemon/name_lookup.h"
@@ -23,7 +24,6 @@
 #include "control/daemon/uplinks.h"
 #include "control/daemon/worker.h"
 #include "control/sandbox/sandbox.h"
-#include "control/values.h"
 
 namespace splitnic::control {
 

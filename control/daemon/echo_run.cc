@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "control/ping_json.h"
+#include "control/report/ping_json.h"
 
 namespace splitnic::control {
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "control/admin.h"
-#include "control/snapshot.h"
+#include "control/report/snapshot.h"
+#include "control/socket/requests.h"
 
 namespace splitnic::control {
 

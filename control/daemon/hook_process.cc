@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "control/daemon/hook_command.h"
-#include "control/text_table.h"
+#include "control/report/text_table.h"
 
 namespace splitnic::control {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/private_file.h"
-#include "control/text_file.h"
+#include "control/config/text_file.h"
 #include "fabric_emul/session/secret.h"
 
 namespace splitnic::control {

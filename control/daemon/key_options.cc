@@ -1,6 +1,6 @@
 #include "control/daemon/key_options.h"
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 #include "fabric_emul/session/keys.h"
 
 namespace splitnic::control {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "control/config/values.h"
 #include "control/daemon/side_process.h"
-#include "control/values.h"
 #include "fabric_emul/session/crypto.h"
 
 namespace splitnic::control {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/named_value.h"
-#include "control/ip_address.h"
-#include "control/values.h"
+#include "control/config/ip_address.h"
+#include "control/config/values.h"
 #include "lan_bridge/frame/flow_fields.h"
 #include "messaging/wire/flow_context.h"
 #include "messaging/wire/idata.h"

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "control/values.h"
+#include "control/config/values.h"
 
 namespace splitnic::control {
 namespace {

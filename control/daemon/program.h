@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/log.h"
+#include "control/config/parse_outcome.h"
+#include "control/daemon/report_exceptions.h"
 #include "control/identity.h"
-#include "control/parse_outcome.h"
-#include "control/report_exceptions.h"
 
 namespace splitnic::control {
 

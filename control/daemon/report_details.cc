@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/nic_request.h"
+#include "control/config/nic_request.h"
 #include "control/sandbox/sandbox.h"
 #include "fabric_emul/link/link_refusal.h"
 #include "messaging/cfgutil/qos_map.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "control/daemon/common_options.h"
-#include "control/details.h"
+#include "control/report/details.h"
 #include "fabric_emul/link/link.h"
 #include "messaging/cfgutil/nic_state.h"
 

@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "control/config/values.h"
 #include "control/daemon/followed_names.h"
 #include "control/daemon/name_lookup.h"
-#include "control/values.h"
 
 namespace splitnic::control {
 

@@ -11,7 +11,7 @@
 
 #include "base/own_user.h"
 #include "control/sandbox/allowed_calls.h"
-#include "control/sandbox/capabilities.h"
+#include "control/sandbox/process_capabilities.h"
 #include "control/sandbox/refused_calls.h"
 
 namespace splitnic::control::sandbox {

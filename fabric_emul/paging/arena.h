@@ -16,7 +16,8 @@ namespace splitnic::fabric {
 
 class Arena {
  public:
-  // REQUIRES: a page size of att.h. Fails if the kernel gives no memory file or no mapping.
+  // REQUIRES: a page size of fabric_emul/mem/att.h. Fails if the kernel gives no memory file or no
+  // mapping.
   static base::Result<std::unique_ptr<Arena>> make(std::size_t frames, std::uint8_t page_log2);
   ~Arena();
   Arena(const Arena&) = delete;

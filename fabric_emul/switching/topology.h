@@ -104,8 +104,8 @@ struct SwitchPlan {
   std::array<Port, kSwitchPortsMax + 1> ports;  // by number; 0 is not used
   ForwardingTables tables;
   SlToLane lanes = kLaneOfSl;
-  bool pins_vl = false;                                // cells leave on the data lane they came by
-  bool layers_lanes = false;                           // routing/lane_layers.h; not with pins_vl
+  bool pins_vl = false;       // cells leave on the data lane they came by
+  bool layers_lanes = false;  // fabric_emul/routing/lane_layers.h; not with pins_vl
   std::map<std::string, PortLids, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                              // all of the subnet
   std::optional<Network> network;

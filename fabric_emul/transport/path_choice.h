@@ -1,7 +1,7 @@
 // The paths of a queue pair to its peer, when the port of that has several LIDs: by which of them
 // the next cells go. Cells of one message go by all of them [S000-46]: a path gets a quantum of
 // cells, and the next quantum is that of the path with the fewest bytes in flight, so a slow path
-// gets less. One that carries nothing is passed over (path_health.h). Pure.
+// gets less. One that carries nothing is passed over (fabric_emul/link/path_health.h). Pure.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The posted receives of one queue pair, in the order in which packets take them. All services have
-// the same: RC, UC and UD (responder.h) and STREAM (stream_receiver.h). Thread: the data thread.
+// the same: RC, UC and UD (responder.h) and STREAM (fabric_emul/stream/stream_receiver.h). Thread:
+// the data thread.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // A LAN NIC through libpcap: works wherever libpcap does, at the price of one copy per captured
-// frame. A capture has no vnet header, so it is rebuilt (frame/captured.h): TCP super-frames and
-// partial checksums are recognised; UDP datagrams that the kernel merged cannot be separated and
-// are dropped as rx.drop.gso (use packet: there).
+// frame. A capture has no vnet header, so it is rebuilt (lan_bridge/frame/captured.h): TCP
+// super-frames and partial checksums are recognised; UDP datagrams that the kernel merged cannot be
+// separated and are dropped as rx.drop.gso (use packet: there).
 //
 // libpcap's own socket cannot have the vnet header, since it has a ring. Frames are sent through a
 // second packet socket, which captures nothing: super-frames leave whole (vnet_sender.h). By

@@ -1,5 +1,5 @@
 // Where frames come from and go to, as --lan and --tap name it. The text is parsed in
-// control/values.h; port_factory.h opens the port.
+// control/config/values.h; port_factory.h opens the port.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "iou_module/admin.h"
+#include "iou_module/iou_admin.h"
 #include "tests/support/cpu_time.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
@@ -31,7 +31,7 @@ double median(std::vector<double> took) {
 }
 
 // Each step but the first is a run of the commands; the text of a reply is made in another thread.
-void measure(Admin& admin, control::CommandQueue& commands, const char* name,
+void measure(IouAdmin& admin, control::CommandQueue& commands, const char* name,
              const control::Request& request) {
   std::function<void()> make_text;
   admin.set_text_thread([&](std::function<void()> make) { make_text = std::move(make); });
@@ -66,7 +66,7 @@ int run(std::size_t hosts) {
                       [](const fabric::Link&, const HostRights&) {});
   base::SystemClock clock;
   control::CommandQueue commands;
-  Admin admin(options, clock, admission, [](const base::CounterVisitor&) {});
+  IouAdmin admin(options, clock, admission, [](const base::CounterVisitor&) {});
   admin.attach(*unit.unit);
   admin.set_commands(commands);
   std::printf("%zu hosts, steps of %lld us\n", hosts,

@@ -15,7 +15,7 @@ from measuring import Failed, main
 
 GOAL_MS = 50
 EVERY = 0.02  # s, between two requests
-# Requests of control/admin.proto: the field of the command, and in it json = 1, verbose = 2.
+# Requests of control/socket/admin.proto: the field of the command, and in it json = 1, verbose = 2.
 JSON, VERBOSE = b"\x08\x01", b"\x10\x01"
 REQUESTS = {"show": (b"\x0a", b""), "show --json": (b"\x0a", JSON), "show --verbose": (b"\x0a", VERBOSE),
             "show --verbose --json": (b"\x0a", JSON + VERBOSE), "stats": (b"\x12", b""), "stats --json": (b"\x12", JSON)}

@@ -12,7 +12,7 @@ from show_measure import REQUESTS, ask, line_of, message, percentile
 
 class Requests(unittest.TestCase):
     def test_bytes_are_those_that_the_programs_read(self):
-        # tests/unit/control/admin_test.cc has the same for show.
+        # tests/unit/control/requests_test.cc has the same for show.
         self.assertEqual(message(*REQUESTS["show --json"]), b"\0\0\0\4\x0a\2\x08\1")
         self.assertEqual(message(*REQUESTS["show --verbose"]), b"\0\0\0\4\x0a\2\x10\1")
         self.assertEqual(message(*REQUESTS["stats"]), b"\0\0\0\2\x12\0")

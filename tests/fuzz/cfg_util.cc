@@ -3,7 +3,7 @@
 // The LAN uses addresses meanwhile. Whatever comes, a request gets one reply, of its context and
 // code; a refusal changes nothing; a repeated request changes nothing more; the settings keep to
 // the rights of their host; no two hosts have one address; and the real NIC stays as it is.
-#include "iou_module/nic_service.h"
+#include "iou_module/nic/nic_service.h"
 
 #include <algorithm>
 

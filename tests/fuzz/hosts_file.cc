@@ -1,4 +1,4 @@
-#include "iou_module/hosts_file.h"
+#include "iou_module/policy/hosts_file.h"
 
 #include <cstdint>
 #include <set>
@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/node_name.h"
 #include "fabric_emul/session/keys.h"
-#include "iou_module/known_hosts.h"
+#include "iou_module/policy/known_hosts.h"
 #include "tests/fuzz/targets.h"
 
 namespace splitnic::fuzz {

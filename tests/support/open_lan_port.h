@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/values.h"
+#include "control/config/values.h"
 #include "lan_bridge/ports/port_factory.h"
 
 namespace splitnic::support {

@@ -12,7 +12,7 @@
 
 namespace splitnic::tidy {
 
-// The names in a cell of the table in docs/ARCHITECTURE.md: "mem, `wire/ids.h`, libpcap (ports)".
+// The names in a cell of the table in docs/ARCHITECTURE.md: "mem, libpcap (ports)".
 inline std::vector<std::string> names_of_cell(std::string_view cell) {
   std::vector<std::string> names;
   while (!cell.empty()) {

@@ -41,18 +41,18 @@ TEST(FolderTableRules, a_folder_table_that_differs_is_found) {
 }
 
 TEST(FolderTableRules, a_folder_table_without_a_third_party_or_with_one_too_many_is_found) {
-  const SourceTree tree = {{"control/json.cc", "#include <boost/json.hpp>\n"},
+  const SourceTree tree = {{"control/report/json.cc", "#include <boost/json.hpp>\n"},
                            {"control/daemon/mdns.cc", "#include <avahi-core/core.h>\n"},
                            {"messaging/a.cc", "#include \"messaging/a.pb.h\"\n"},
                            {"tests/unit/base/a_test.cc", "#include <boost/json.hpp>\n"}};
-  const std::string control = "| `control` | values, | base, Boost.JSON | yes |\n";
+  const std::string report = "| `control/report` | values, | base, Boost.JSON | yes |\n";
   const std::string others =
       "| `control/daemon` | workers | control, Avahi | yes |\n"
       "| `messaging` | channels | Protobuf (values) | yes |\n";
-  EXPECT_EQ(check_third_party_table(tree, control + others), Findings{});
+  EXPECT_EQ(check_third_party_table(tree, report + others), Findings{});
   EXPECT_EQ(check_third_party_table(tree, others),
-            Findings{"docs/ARCHITECTURE.md: control includes Boost.JSON"});
-  EXPECT_EQ(check_third_party_table(tree, control + others + "| `base` | - | spdlog | yes |\n"),
+            Findings{"docs/ARCHITECTURE.md: control/report includes Boost.JSON"});
+  EXPECT_EQ(check_third_party_table(tree, report + others + "| `base` | - | spdlog | yes |\n"),
             Findings{"docs/ARCHITECTURE.md: base does not include spdlog"});
 }
 

@@ -2,6 +2,7 @@
 // allowed targets in it; and which folder or file may include a third party's headers.
 #pragma once
 
+#include <map>
 #include <regex>
 #include <set>
 
@@ -34,7 +35,12 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"fabric_emul/paging", {"base", "fabric_emul/mem"}},
       {"lan_bridge/frame", {"base"}},
       {"messaging/wire", {"base", kIds, kDropReason}},
-      {"control", {"base", "lan_bridge/frame", kPortSpec, kIds}},
+      {"control/config", {"base", "lan_bridge/frame", kPortSpec, kIds}},
+      {"control/report", {"base"}},
+      {"control/socket", {"base", "lan_bridge/frame", "control/config", "control/report"}},
+      {"control/metrics", {"base", "control/config", "control/report", "control/socket"}},
+      {"control",
+       {"base", "lan_bridge/frame", "control/config", "control/socket", "control/metrics"}},
       {"control/sandbox", {"base"}},
       {"fabric_emul/link", {"base", "fabric_emul/wire", "fabric_emul/underlay"}},
       {"fabric_emul/routing", {"base", kIds}},
@@ -63,29 +69,42 @@ inline const std::vector<FolderRule>& folder_rules() {
       {"messaging",
        {"base", "messaging/wire", "messaging/pools", "messaging/cfgutil", "fabric_emul/verbs"}},
       {"control/daemon",
-       {"base", "lan_bridge", "lan_bridge/frame", "control", "control/sandbox", "fabric_emul/link",
+       {"base", "lan_bridge", "lan_bridge/frame", "control", "control/config", "control/report",
+        "control/socket", "control/metrics", "control/sandbox", "fabric_emul/link",
         "fabric_emul/session", "fabric_emul/switching", "fabric_emul/underlay", "fabric_emul/verbs",
         "messaging", "messaging/cfgutil", "messaging/wire"}},
       // The modules never see each other.
       {"host_module",
-       {"base", "lan_bridge", "lan_bridge/frame", "control", "control/sandbox", "control/daemon",
-        "fabric_emul/verbs", "messaging", "messaging/cfgutil"}},
-      {"iou_module",
-       {"base", kIds, "lan_bridge", "lan_bridge/frame", "control", "control/sandbox",
-        "control/daemon", "fabric_emul/session", "fabric_emul/underlay", "fabric_emul/verbs",
+       {"base", "lan_bridge", "lan_bridge/frame", "control", "control/config", "control/report",
+        "control/sandbox", "control/daemon", "fabric_emul/verbs", "messaging",
+        "messaging/cfgutil"}},
+      {"iou_module/hosts",
+       {"base", kIds, "lan_bridge", "lan_bridge/frame", "control/config", "fabric_emul/verbs",
         "messaging", "messaging/cfgutil"}},
+      {"iou_module/policy",
+       {"base", "lan_bridge/frame", "control", "control/config", "control/socket", "control/daemon",
+        "fabric_emul/session", "fabric_emul/underlay", "fabric_emul/verbs", "messaging",
+        "messaging/cfgutil", "iou_module/hosts"}},
+      {"iou_module/nic",
+       {"base", "lan_bridge", "lan_bridge/frame", "control/config", "control/daemon", "messaging",
+        "messaging/cfgutil", "iou_module/hosts", "iou_module/policy"}},
+      {"iou_module",
+       {"base", "lan_bridge", "control", "control/config", "control/report", "control/sandbox",
+        "control/daemon", "fabric_emul/session", "fabric_emul/underlay", "messaging",
+        "iou_module/hosts", "iou_module/policy", "iou_module/nic"}},
       // Speaks the wire by the formats alone: none of the state machines.
       {"conformance",
        {"base", "fabric_emul/wire", "fabric_emul/underlay", "fabric_emul/session",
         "messaging/wire"}},
       {"switch_module",
-       {"base", "lan_bridge", "control", "control/sandbox", "control/daemon", "fabric_emul/routing",
-        "fabric_emul/session", "fabric_emul/switching", "fabric_emul/subnet"}},
+       {"base", "lan_bridge", "control", "control/config", "control/report", "control/sandbox",
+        "control/daemon", "fabric_emul/routing", "fabric_emul/session", "fabric_emul/switching",
+        "fabric_emul/subnet"}},
       {"tools",
-       {"base", "control", "control/daemon", "conformance", "host_module", "switch_module",
-        "fabric_emul/routing", "fabric_emul/session", "fabric_emul/simulation",
-        "fabric_emul/switching", "fabric_emul/underlay", "fabric_emul/verbs", "lan_bridge",
-        "lan_bridge/frame", "messaging"}},
+       {"base", "control", "control/config", "control/report", "control/socket", "control/daemon",
+        "conformance", "host_module", "switch_module", "fabric_emul/routing", "fabric_emul/session",
+        "fabric_emul/simulation", "fabric_emul/switching", "fabric_emul/underlay",
+        "fabric_emul/verbs", "lan_bridge", "lan_bridge/frame", "messaging"}},
   };
   return kRules;
 }
@@ -127,7 +146,7 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
         "fabric_emul/session/aead_openssl.cc", "fabric_emul/session/secret.cc", "messaging/"}},
       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
-      {"toml++", std::regex("toml\\+\\+/.*"), {"control/toml.cc"}},
+      {"toml++", std::regex("toml\\+\\+/.*"), {"control/config/toml.cc"}},
   };
   return kRules;
 }
@@ -306,6 +325,19 @@ inline Findings check_dead_headers(const SourceTree& tree) {
                                  is_listed ? "the product uses it: take it off kTestHeaders"
                                            : "only tests include this header"));
     }
+  }
+  return findings;
+}
+
+// Headers of the product with one name: a reader who looks for a file by its name finds one.
+// `conformance` is a second implementation of some things, with their names.
+inline Findings check_header_names(const SourceTree& tree) {
+  std::map<std::string, std::string> first;  // by name
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!file.is_header() || file.below("tests") || file.below("conformance")) continue;
+    const auto [it, is_new] = first.emplace(file.path.substr(file.path.rfind('/') + 1), file.path);
+    if (!is_new) findings.push_back(finding(file, 1, "has the name of " + it->second));
   }
   return findings;
 }

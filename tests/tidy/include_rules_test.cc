@@ -54,6 +54,9 @@ TEST(IncludeRules, levels) {
       {"iou_module/a.h", "\"fabric_emul/transport/qp.h\"", false},
       {"host_module/a.h", "\"messaging/channel_pair.h\"", true},
       {"control/a.h", "\"messaging/channel_pair.h\"", false},
+      {"control/socket/a.h", "\"control/metrics/b.h\"", false},
+      {"iou_module/hosts/a.h", "\"iou_module/nic/lan_nic.h\"", false},
+      {"iou_module/nic/a.h", "\"iou_module/hosts/host_table.h\"", true},
       {"base/a.h", "\"tests/support/fake.h\"", false},
       {"host_module/a.h", "\"tools/show.h\"", false},
       {"tests/unit/a.h", "\"iou_module/host_registry.h\"", true},
@@ -140,6 +143,17 @@ TEST(IncludeRules, unused_permissions) {
   EXPECT_FALSE(names(some, "lan_bridge does not use lan_bridge/frame"));
   EXPECT_FALSE(names(some, "spdlog does not use base/"));
   EXPECT_EQ(some.size() + 2, nothing.size());
+}
+
+TEST(IncludeRules, header_names) {
+  const SourceTree tree = {{"base/worker.h", ""},
+                           {"control/daemon/worker.h", ""},
+                           {"control/daemon/worker.cc", ""},
+                           {"conformance/worker.h", ""},
+                           {"tests/support/worker.h", ""}};
+  const Findings findings = check_header_names(tree);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0], "control/daemon/worker.h:1: has the name of base/worker.h");
 }
 
 }  // namespace

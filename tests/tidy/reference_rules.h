@@ -166,8 +166,14 @@ class ReferenceChecker {
     return paths_.has_name(path) || paths_.has_path(joined_path(file_->path, path));
   }
 
+  // Where a reader of the file looks: from the root, and in its folder.
+  bool is_found_from_here(const std::string& path) const {
+    return paths_.has_path(path) || paths_.has_path(joined_path(file_->path, path));
+  }
+
   // Comments, literals and documents: pages of docs, also with #anchor or with a "Heading" behind;
-  // our files with their extension; references to papers.
+  // our files with their extension, in sources with the whole path or as one of the same folder;
+  // references to papers.
   void check_prose() {
     static const std::regex kPage(
         R"re((docs/[\w./-]+\.md)(#([\w-]+))?(,? +(section +)?"([^"\n]+)")?)re");
@@ -182,8 +188,12 @@ class ReferenceChecker {
     if (!file_->ends_with(".md") && prose.find_first_of('.') != std::string::npos) {
       for_each(prose, kFile, [&](const Match& match) {
         const std::string path = match[2].str();
-        if (!path.starts_with("docs/") && !resolves(path) && !is_foreign(path))
+        if (path.starts_with("docs/")) return;
+        if (!resolves(path) && !is_foreign(path))
           report(offset_of(match, 2), path + " does not exist");
+        else if (file_->is_cpp() && !path.ends_with(".md") && paths_.has_name(path) &&
+                 !is_found_from_here(path))
+          report(offset_of(match, 2), path + " is in another folder: write its whole path");
       });
     }
     for_each(prose, kPaper, [&](const Match& match) {

@@ -57,7 +57,10 @@ TEST(ReferenceRules, paths_in_documents) {
 }
 
 TEST(ReferenceRules, paths_in_comments) {
-  expect_only("base/a.h", "// see mem/att.h and att.cc, <linux/if.h> and vipl.h\n", "");
+  expect_only("base/a.h", "// see fabric_emul/mem/att.h, <linux/if.h> and vipl.h\n", "");
+  expect_only("fabric_emul/mem/b.h", "// see att.cc\n", "");
+  expect_only("base/a.h", "// see att.cc\n", "att.cc is in another folder");
+  expect_only("base/a.h", "// see mem/att.h\n", "mem/att.h is in another folder");
   expect_only("base/a.h", "// see fabric_emul/mem/tpt.h\n", "fabric_emul/mem/tpt.h");
   expect_only("base/a.h", "// see tpt.cc\n", "tpt.cc");
 }

@@ -50,6 +50,8 @@ TEST(Tidy, includes_go_down_only_S001_06) { EXPECT_CLEAN(check_include_levels(tr
 TEST(Tidy, leaf_headers_include_only_base) { EXPECT_CLEAN(check_leaf_headers(tree())); }
 TEST(Tidy, third_parties_stay_where_they_belong) { EXPECT_CLEAN(check_third_parties(tree())); }
 TEST(Tidy, every_permission_is_used) { EXPECT_CLEAN(check_unused_permissions(tree())); }
+TEST(Tidy, headers_have_different_names) { EXPECT_CLEAN(check_header_names(tree())); }
+
 TEST(Tidy, every_header_is_included) { EXPECT_CLEAN(check_dead_headers(tree())); }
 TEST(Tidy, every_file_includes_what_it_uses) { EXPECT_CLEAN(check_used_names(tree())); }
 TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree())); }

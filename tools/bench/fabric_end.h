@@ -1,6 +1,6 @@
 // One end of a measurement: an adapter on an underlay with one RC queue pair at a time, and the
 // loop of the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active
-// end names the measurement; the passive one serves one peer after the other (handshake.h),
+// end names the measurement; the passive one serves one peer after the other (bench_handshake.h),
 // validates everything that it sends and survives its failures. Thread: its process has only one.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
-#include "tools/bench/handshake.h"
+#include "tools/bench/bench_handshake.h"
 #include "tools/bench/run.h"
 
 namespace splitnic::bench {

@@ -1,5 +1,6 @@
 // loss_sweep [--check FILE | --write FILE]: writes of 64 KiB over paths of a grid of loss, delay
-// and buffer, as a table (table_page.h). A difference is a change of how the fabric repairs loss.
+// and buffer, as a table (tests/sim/table_page.h). A difference is a change of how the fabric
+// repairs loss.
 #include <string>
 
 #include "tests/sim/loss/loss_run.h"

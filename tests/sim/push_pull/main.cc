@@ -1,5 +1,5 @@
 // push_pull_sweep [--check FILE | --write FILE]: push compared with pull over a grid of frame
-// lengths and path delays, as two tables (table_page.h).
+// lengths and path delays, as two tables (tests/sim/table_page.h).
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "control/accept_retry.h"
+#include "control/socket/accept_retry.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <future>
 
-#include "control/client.h"
 #include "control/control_thread.h"
+#include "control/socket/client.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_folder.h"
 

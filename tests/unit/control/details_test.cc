@@ -1,4 +1,4 @@
-#include "control/details.h"
+#include "control/report/details.h"
 
 #include <gtest/gtest.h>
 

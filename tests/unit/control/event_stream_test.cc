@@ -1,5 +1,5 @@
 // Events: their bytes, their JSON and text, and what watchers of a control socket get.
-#include "control/event_stream.h"
+#include "control/socket/event_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <chrono>
 #include <thread>
 
-#include "control/event_client.h"
-#include "control/server.h"
+#include "control/socket/event_client.h"
+#include "control/socket/server.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {

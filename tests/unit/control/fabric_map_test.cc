@@ -1,5 +1,5 @@
 // The forms of the map of a fabric.
-#include "control/fabric_map.h"
+#include "control/report/fabric_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

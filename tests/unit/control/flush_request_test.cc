@@ -1,5 +1,5 @@
 // The request of `splitnic flush`, as text.
-#include "control/flush_request.h"
+#include "control/config/flush_request.h"
 
 #include <gtest/gtest.h>
 

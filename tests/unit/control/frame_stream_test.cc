@@ -1,5 +1,5 @@
 // Frames of a capture: their bytes, and what the clients of a control socket get.
-#include "control/frame_stream.h"
+#include "control/socket/frame_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <chrono>
 #include <thread>
 
-#include "control/server.h"
-#include "control/stream_client.h"
+#include "control/socket/server.h"
+#include "control/socket/stream_client.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {

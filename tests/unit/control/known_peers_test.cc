@@ -1,5 +1,5 @@
 // The hosts that a unit knows, as `splitnic peers` prints them.
-#include "control/known_peers.h"
+#include "control/report/known_peers.h"
 
 #include <gtest/gtest.h>
 

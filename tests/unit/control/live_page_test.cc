@@ -6,8 +6,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
-#include "control/metrics_resource.h"
-#include "control/state_json.h"
+#include "control/metrics/metrics_resource.h"
+#include "control/metrics/state_json.h"
 #include "tests/unit/control/unit_snapshot.h"
 
 namespace splitnic::control {

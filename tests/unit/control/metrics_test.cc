@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <future>
 
-#include "control/counter_texts.h"
-#include "control/metrics_resource.h"
-#include "control/metrics_server.h"
-#include "control/metrics_text.h"
+#include "control/metrics/metrics_resource.h"
+#include "control/metrics/metrics_server.h"
+#include "control/metrics/metrics_text.h"
+#include "control/report/counter_texts.h"
 #include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/unit_snapshot.h"

@@ -1,4 +1,4 @@
-#include "control/nic_request.h"
+#include "control/config/nic_request.h"
 
 #include <gtest/gtest.h>
 

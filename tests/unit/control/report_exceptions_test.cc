@@ -1,4 +1,4 @@
-#include "control/report_exceptions.h"
+#include "control/daemon/report_exceptions.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "control/parse_outcome.h"
+#include "control/config/parse_outcome.h"
 
 namespace splitnic::control {
 namespace report_exceptions_test {

@@ -1,4 +1,4 @@
-#include "control/server.h"
+#include "control/socket/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/endian.h"
-#include "control/client.h"
 #include "control/control_thread.h"
-#include "control/unix_socket.h"
+#include "control/socket/client.h"
+#include "control/socket/unix_socket.h"
 #include "tests/support/temp_folder.h"
 
 namespace splitnic::control {

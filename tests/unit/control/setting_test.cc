@@ -1,4 +1,4 @@
-#include "control/setting.h"
+#include "control/config/setting.h"
 
 #include <gtest/gtest.h>
 

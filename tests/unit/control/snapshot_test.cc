@@ -1,4 +1,4 @@
-#include "control/snapshot.h"
+#include "control/report/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <string>
 
-#include "control/json.h"
-#include "control/ping_json.h"
+#include "control/report/json.h"
+#include "control/report/ping_json.h"
 
 namespace splitnic::control {
 namespace snapshot_test {

@@ -1,5 +1,5 @@
 // TOML as values with their places.
-#include "control/toml.h"
+#include "control/config/toml.h"
 
 #include <gtest/gtest.h>
 

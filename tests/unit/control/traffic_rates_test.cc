@@ -1,5 +1,5 @@
 // Rates from two samples of counters.
-#include "control/traffic_rates.h"
+#include "control/report/traffic_rates.h"
 
 #include <gtest/gtest.h>
 

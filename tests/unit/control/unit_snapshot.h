@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "control/snapshot.h"
+#include "control/report/snapshot.h"
 
 namespace splitnic::control {
 

@@ -1,4 +1,4 @@
-#include "control/values.h"
+#include "control/config/values.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host_module/options.h"
+#include "host_module/host_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

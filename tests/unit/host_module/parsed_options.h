@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "host_module/options.h"
+#include "host_module/host_options.h"
 
 namespace splitnic::host {
 namespace options_test {

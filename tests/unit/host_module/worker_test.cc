@@ -1,5 +1,5 @@
 // A queue of the host: with whom it connects and what it captures.
-#include "host_module/worker.h"
+#include "host_module/host_worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The control socket of the unit reports every LAN, the host on each and every counter.
-#include "iou_module/admin.h"
+#include "iou_module/iou_admin.h"
 
 #include <chrono>
 #include <string>
@@ -42,8 +42,8 @@ class AdminTest : public testing::Test {
   Admission admission{keyed, harness.clock,
                       std::make_shared<KnownHosts>(std::nullopt, options.common.keys.peers),
                       [](const fabric::Link&, const HostRights&) {}};
-  Admin admin{options, harness.clock, admission,
-              [](const base::CounterVisitor& visit) { visit("carrier.things", 3); }};
+  IouAdmin admin{options, harness.clock, admission,
+                 [](const base::CounterVisitor& visit) { visit("carrier.things", 3); }};
 };
 
 TEST_F(AdminTest, show_lists_every_lan_and_the_nic_of_each_host) {
@@ -173,7 +173,7 @@ class AdminStepsTest : public AdminTest {
 
   SlowClock slow;
   control::CommandQueue commands;
-  Admin in_steps{options, slow, admission, [](const base::CounterVisitor&) {}};
+  IouAdmin in_steps{options, slow, admission, [](const base::CounterVisitor&) {}};
   std::vector<TestHost*> others;
   std::string reply;
 };
@@ -229,7 +229,7 @@ class TwoQueuesTest : public AdminStepsTest {
   }
 
   control::CommandQueue of_second;
-  Admin in_second{options, slow, admission, [](const base::CounterVisitor&) {}};
+  IouAdmin in_second{options, slow, admission, [](const base::CounterVisitor&) {}};
 };
 
 TEST_F(TwoQueuesTest, all_queues_make_their_parts_at_once) {

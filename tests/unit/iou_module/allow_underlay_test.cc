@@ -1,5 +1,5 @@
 // --allow: which addresses pass, and the cost of a flood from others.
-#include "iou_module/allow_underlay.h"
+#include "iou_module/policy/allow_underlay.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "iou_module/coalescer.h"
+#include "iou_module/hosts/coalescer.h"
 
 #include <gtest/gtest.h>
 

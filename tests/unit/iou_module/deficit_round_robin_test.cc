@@ -1,4 +1,4 @@
-#include "iou_module/deficit_round_robin.h"
+#include "iou_module/hosts/deficit_round_robin.h"
 
 #include <gtest/gtest.h>
 

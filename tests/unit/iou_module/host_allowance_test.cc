@@ -1,4 +1,4 @@
-#include "iou_module/host_allowance.h"
+#include "iou_module/hosts/host_allowance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "iou_module/host_delivery.h"
+#include "iou_module/hosts/host_delivery.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "iou_module/host_identity.h"
+#include "iou_module/hosts/host_identity.h"
 
 #include <gtest/gtest.h>
 

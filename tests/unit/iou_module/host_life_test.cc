@@ -1,4 +1,4 @@
-#include "iou_module/host_life.h"
+#include "iou_module/hosts/host_life.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "iou_module/host_news_state.h"
+#include "iou_module/hosts/host_news_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "iou_module/host_notifier.h"
+#include "iou_module/hosts/host_notifier.h"
 
 #include <gtest/gtest.h>
 

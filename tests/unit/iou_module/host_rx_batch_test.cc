@@ -1,4 +1,4 @@
-#include "iou_module/host_rx_batch.h"
+#include "iou_module/hosts/host_rx_batch.h"
 
 #include <gtest/gtest.h>
 

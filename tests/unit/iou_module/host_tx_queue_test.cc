@@ -1,4 +1,4 @@
-#include "iou_module/host_tx_queue.h"
+#include "iou_module/hosts/host_tx_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The hosts file: every field, and every error with line and column.
-#include "iou_module/hosts_file.h"
+#include "iou_module/policy/hosts_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "fabric_emul/session/keys.h"
 #include "fabric_emul/wire/network_address.h"
-#include "iou_module/host_rights_text.h"
+#include "iou_module/hosts/host_rights_text.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_folder.h"
 

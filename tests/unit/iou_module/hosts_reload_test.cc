@@ -1,5 +1,5 @@
 // The hosts file is read at the start and again on request; an error keeps what is in force.
-#include "iou_module/hosts_reload.h"
+#include "iou_module/policy/hosts_reload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

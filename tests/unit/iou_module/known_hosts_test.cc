@@ -1,5 +1,5 @@
 // The hosts that a unit knows, and what changes from one list to the next.
-#include "iou_module/known_hosts.h"
+#include "iou_module/policy/known_hosts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The memory that the unit uses for a host, and a unit that is short of memory.
 #include "base/memory_reserve.h"
-#include "iou_module/host_memory.h"
+#include "iou_module/hosts/host_memory.h"
 #include "messaging/wire/buffer_recv_pool.h"
 #include "tests/support/address_space.h"
 #include "tests/support/child.h"

@@ -1,5 +1,5 @@
 // The process that opens NICs after the unit has given up the right to.
-#include "iou_module/nic_opener.h"
+#include "iou_module/nic/nic_opener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "control/values.h"
+#include "control/config/values.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::iou::nic_opener_test {

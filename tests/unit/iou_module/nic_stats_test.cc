@@ -1,5 +1,5 @@
 // GET_STATS, QUERY_STATS and CLEAR_STATS as a host sends them, compared with its frames.
-#include "iou_module/nic_stats.h"
+#include "iou_module/nic/nic_stats.h"
 
 #include <map>
 

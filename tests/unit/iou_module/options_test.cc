@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "control/daemon/mdns.h"
-#include "iou_module/command_line_rights.h"
+#include "iou_module/policy/command_line_rights.h"
 #include "lan_bridge/frame_ring.h"
 #include "tests/unit/iou_module/parsed_options.h"
 

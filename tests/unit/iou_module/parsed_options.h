@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "iou_module/options.h"
+#include "iou_module/policy/iou_options.h"
 
 namespace splitnic::iou::parsed_options {
 

@@ -1,5 +1,5 @@
 // Requests of hosts: a refused one has changed nothing.
-#include "control/values.h"
+#include "control/config/values.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::requests_test {

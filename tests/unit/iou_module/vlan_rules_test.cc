@@ -1,5 +1,5 @@
 // The VLANs whose frames reach a host, and the tag of its untagged frames.
-#include "iou_module/vlan_rules.h"
+#include "iou_module/hosts/vlan_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A queue of the unit: where it listens, what it listens to, and what it captures.
-#include "iou_module/worker.h"
+#include "iou_module/iou_worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

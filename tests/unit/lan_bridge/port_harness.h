@@ -127,7 +127,7 @@ inline std::vector<Bytes> finished(std::span<const Bytes> frames) {
   return out;
 }
 
-// Checks the two balances of port_counters.h.
+// Checks the two balances of lan_bridge/ports/port_counters.h.
 inline void expect_balance(const FramePort& port, std::uint64_t frames_read,
                            std::uint64_t frames_written) {
   const auto c = counters_of(port);

@@ -1,5 +1,5 @@
 // The map of a fabric: the topology file next to the reports of a sweep.
-#include "switch_module/fabric_map.h"
+#include "switch_module/switch_fabric_map.h"
 
 #include <gtest/gtest.h>
 

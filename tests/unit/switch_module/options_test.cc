@@ -1,5 +1,5 @@
 // The command line of splitnic-switch.
-#include "switch_module/options.h"
+#include "switch_module/switch_options.h"
 
 #include <gtest/gtest.h>
 

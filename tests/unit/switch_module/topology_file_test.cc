@@ -8,6 +8,7 @@
 
 #include "switch_module/topology_text.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/switch_module/topology_error.h"
 
 namespace splitnic::fabric_switch {
 namespace topology_file_test {
@@ -26,11 +27,6 @@ at = "a:2"
 lid = 20
 at = "b:1"
 )";
-
-std::string error_of(const std::string& text) {
-  const auto parsed = parse_topology(text);
-  return parsed ? "" : parsed.error().text();
-}
 
 TEST(TopologyFileTest, S000_34_names_lids_and_cables) {
   const auto file = parse_topology(kGood).value();

@@ -3,6 +3,7 @@
 
 #include "switch_module/topology_file.h"
 #include "switch_module/topology_text.h"
+#include "tests/unit/switch_module/topology_error.h"
 
 namespace splitnic::fabric_switch {
 namespace topology_layers_test {
@@ -21,11 +22,6 @@ at = "a:3"
 lid = 6
 at = "c:3"
 )";
-
-std::string error_of(const std::string& text) {
-  const auto parsed = parse_topology(text);
-  return parsed ? "" : parsed.error().text();
-}
 
 TEST(TopologyLayersTest, S000_41_a_subnet_may_layer_lanes) {
   const fabric::Topology topology = parse_topology(kRing).value().topology;

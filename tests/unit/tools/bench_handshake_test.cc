@@ -1,5 +1,5 @@
 // The private data of `splitnic bench`: golden bytes, every truncation, every refused value.
-#include "tools/bench/handshake.h"
+#include "tools/bench/bench_handshake.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "control/cli_app.h"
+#include "control/config/cli_app.h"
 #include "control/daemon/pool_options.h"
 
 namespace splitnic::control {

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "control/client.h"
 #include "control/daemon/daemon.h"
+#include "control/socket/client.h"
 #include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/daemon/event_port.h"

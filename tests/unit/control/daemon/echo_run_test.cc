@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/ping_json.h"
+#include "control/report/ping_json.h"
 
 namespace splitnic::control {
 namespace echo_run_test {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/own_user.h"
-#include "control/sandbox/capabilities.h"
+#include "control/sandbox/process_capabilities.h"
 #include "control/sandbox/refused_calls.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_folder.h"

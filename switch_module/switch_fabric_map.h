@@ -1,0 +1,16 @@
+// The topology file next to what the last sweep of the subnet manager has found. Pure.
+#pragma once
+
+#include <string>
+
+#include "control/report/fabric_map.h"
+#include "fabric_emul/subnet/subnet_view.h"
+#include "fabric_emul/switching/topology.h"
+
+namespace splitnic::fabric_switch {
+
+// `manager` is the switch whose manager has these reports.
+control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView::Reports& found,
+                          const std::string& manager);
+
+}  // namespace splitnic::fabric_switch
