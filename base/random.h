@@ -26,7 +26,8 @@ class OsRandom final : public Random {
   std::uint64_t next() override;
 };
 
-// splitmix64: small, fast, the same on every machine. Not for keys.
+// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): small, fast, the same on every machine. Not for
+// keys.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(std::uint64_t seed) : state_(seed) {}

@@ -50,7 +50,7 @@ class Line {
 
   // Sends one datagram of flits. A keyed line needs keys.
   void send(base::Bytes datagram);
-  // When the last one was sent.
+  // Returns when the last one was sent.
   base::Time last_sent() const { return last_sent_; }
   // Returns the next datagram of flits; of a keyed line only what good records hold. What is left
   // of a flood when the time is over is not read. A unit that responds replies to INITIATION.

@@ -1,5 +1,5 @@
-// The suite as what is at the ports of a switch: nodes, and at one port a neighbouring switch. Each
-// begins its link as a host does, and takes cells as they come, to compare them byte for byte.
+// Nodes and a neighbouring switch that the suite plays at the ports of a switch. Each begins its
+// link as a host does, and takes cells as they come, to compare them byte for byte.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ class Node final : public Host {
   std::optional<ByteVector> await_cell(std::string_view expected);
   // The next cell has these bytes.
   bool expect_cell(const ByteVector& sent, std::string_view expected);
-  // How many cells wait.
+  // Returns the number of cells that wait.
   std::size_t cells() const { return cells_.size(); }
   void forget_cells() { cells_.clear(); }
 

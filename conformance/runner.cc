@@ -50,7 +50,7 @@ void Runner::look_for_harm(CaseResult& result) {
   result.received = why;
 }
 
-// Why a case is not about the profile of the run; "" if it is.
+// Returns why a case is not about the profile of the run; "" if it is.
 std::string Runner::not_of_profile(const Case& one) const {
   if (one.profiles == Profiles::kFull && !is_full()) return "for links of the full profile";
   if (one.profiles == Profiles::kWholeCells && is_full()) {

@@ -1,5 +1,5 @@
-// Which cases of a run are run: by id, by group, or by a pattern with '*', and which are skipped
-// for a reason. Pure.
+// Selects the cases of a run by id, by group or by a pattern with '*', and marks those that are
+// skipped for a reason. Pure.
 #pragma once
 
 #include <map>

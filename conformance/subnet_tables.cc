@@ -1,4 +1,5 @@
-// Which tables follow from what is up: an own walk, by distances only. docs/protocol/subnet.md
+// The forwarding tables that follow from what is up. The suite finds them by its own walk, by
+// distances only. docs/protocol/subnet.md
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,7 +14,7 @@ using fabric::Lid;
 constexpr base::Duration kSettles = std::chrono::seconds(3);
 constexpr base::Duration kLooksEvery = std::chrono::milliseconds(50);
 
-// Where each LID of the topology is: its switch, and the port there; 0: the switch itself.
+// The place of each LID of the topology: its switch, and the port there; 0: the switch itself.
 struct Home {
   Lid lid;
   std::string_view of;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <span>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/shortage.h"
@@ -45,13 +45,7 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
 // The bytes that 32 hex digits stand for, or those of the text.
 std::vector<std::uint8_t> key_of(const std::string& machine_id) {
   std::vector<std::uint8_t> key(Id{}.size());
-  bool is_hex = machine_id.size() == 2 * key.size();
-  for (std::size_t i = 0; is_hex && i < key.size(); ++i) {
-    const char* at = machine_id.data() + 2 * i;
-    const auto [end, error] = std::from_chars(at, at + 2, key[i], 16);
-    is_hex = error == std::errc() && end == at + 2;
-  }
-  if (is_hex) return key;
+  if (base::parse_hex(machine_id, std::as_writable_bytes(std::span(key)))) return key;
   const auto text = bytes_of(machine_id);
   return {text.begin(), text.end()};
 }

@@ -131,7 +131,7 @@ std::vector<std::uint8_t> Host::levels_to_use() const {
 void Host::use_service_levels() {
   if (connection_ == nullptr || !connection_->up()) return;
   if (connection_->levels() != levels_to_use()) {
-    return renew_connection("its service levels are others");
+    return renew_connection("the service levels were changed");
   }
   qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
 }

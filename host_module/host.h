@@ -143,9 +143,9 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // REQUIRES link_to(unit) != null.
   base::Time changed_at(std::size_t unit) const { return units_[unit].changed_at; }
   const std::string& last_error(std::size_t unit) const { return units_[unit].last_error; }
-  // Why nothing reaches the unit, if the system knows; else "".
+  // Returns why nothing reaches the unit, if the system knows; else "".
   std::string send_error(std::size_t unit) const;
-  // When it connects to the unit in use once more, if the link is up; if not, see
+  // Returns when it connects to the unit in use once more, if the link is up; if not, see
   // Link::next_attempt().
   std::optional<base::Time> next_attempt() const {
     if (connection_ != nullptr || link_ == nullptr || !link_->up()) return std::nullopt;

@@ -214,7 +214,8 @@ base::Status HostAdmin::begin_capture(lan::FrameCapture& capture, const std::str
 
 base::Result<messaging::Connection*> HostAdmin::connection_to_ping() {
   if (host_ != nullptr && host_->connection_up()) return host_->connection();
-  return base::Error("not connected to the I/O unit");
+  return base::Error(
+      "not connected to the I/O unit: look at splitnic show and at the log of splitnic-host");
 }
 
 }  // namespace splitnic::host

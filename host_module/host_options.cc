@@ -34,11 +34,12 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
-      "The I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be left out) or "
-      "shm://NAME; through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or shm://UNIT?via=NAME, "
-      "with &path=N by another of its LIDs, with &path=all by up to 8 of them at once; "
-      "any: where a unit with a key of --peer announces itself; may repeat, up to 4, in order of "
-      "preference: the next one takes over when the one in use is silent",
+      "Address of the I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be "
+      "omitted) or shm://NAME. Through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or "
+      "shm://UNIT?via=NAME; &path=N selects another LID of the unit, and &path=all uses up to 8 of "
+      "its LIDs at once. any: find a unit that announces itself and has a key of --peer. May "
+      "repeat, up to 4 times, in order of preference: the next unit takes over when the one in use "
+      "is silent",
       "ADDR")
       ->required();
   app.add_option("--failback", into.failback,

@@ -177,7 +177,8 @@ void Host::report_link_down(const fabric::Link& link, const std::string& why) co
   const base::Topic topic{base::EventKind::kLinkDown, link.peer_name()};
   const std::string unit = queue_follower_.label() + "the I/O unit " + link.peer_name();
   if (why == control::kPeerStopped) return base::log_info(topic, unit + " stopped");
-  if (why == control::kClosedHere) return base::log_debug(unit + " is left: closed here");
+  if (why == control::kClosedHere)
+    return base::log_debug("the link to " + unit + " was closed by this host");
   base::log_warn(topic, unit + " is gone: " + why);
 }
 

@@ -355,8 +355,9 @@ void HostWorker::warn_of_silence(std::size_t unit, const fabric::Link& link) con
   const std::string no_reply =
       "no reply from " + link.peer_name() + (error.empty() ? "" : " (" + error + ")");
   if (queue() > 0) {
-    base::log_warn("queue " + std::to_string(queue()) + ": " + no_reply +
-                   ", the other queues continue without it: do firewalls let this port pass?");
+    base::log_warn(
+        "queue " + std::to_string(queue()) + ": " + no_reply +
+        ", the other queues continue without it: check that firewalls let this port pass");
     return;
   }
   base::log_warn(no_reply + ", still trying: " + advice(unit));

@@ -29,9 +29,9 @@ class InterfaceFollower {
     bool keeps_carrier = false;
   };
   static constexpr base::Duration kFollowInterval = std::chrono::milliseconds(100);
-  // How long the carrier stays after the I/O unit has stopped, because one that is restarted is
-  // back after 0.2 to 0.3 s. An interface that loses its carrier loses its neighbour table, and the
-  // kernel repeats an ARP request after one second.
+  // The time for which the carrier stays after the I/O unit has stopped, because one that is
+  // restarted is back after 0.2 to 0.3 s. An interface that loses its carrier loses its neighbour
+  // table, and the kernel repeats an ARP request after one second.
   static constexpr base::Duration kReturnWait = std::chrono::milliseconds(500);
 
   // `tap` and `sync` outlive this. Reads the interface: `sync.wanted` is as it is found.
@@ -79,9 +79,9 @@ class InterfaceFollower {
   void begin_iteration(base::Time now);
   // Brings the interface to the state of the LAN, if that is due.
   void follow(base::Time now);
-  // When follow() has something to do, on a connection.
+  // Returns when follow() has something to do, on a connection.
   base::Time follow_deadline() const { return is_due_ ? follow_at_ : base::kNever; }
-  // When begin_iteration() has.
+  // Returns when begin_iteration() has something to do.
   base::Time wait_deadline() const { return return_by_.value_or(base::kNever); }
 
  private:

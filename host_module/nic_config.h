@@ -35,7 +35,7 @@ class NicConfig {
   };
   // After the status busy nothing is requested for this time.
   static constexpr base::Duration kBusyFor = std::chrono::milliseconds(100);
-  // How often the lists of the kernel are read, which does not report that they change.
+  // The interval at which the lists of the kernel are read, which does not report that they change.
   static constexpr base::Duration kListsInterval = std::chrono::milliseconds(250);
 
   NicConfig(lan::FramePort& tap, Settings settings);

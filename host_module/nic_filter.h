@@ -13,7 +13,7 @@ bool is_filter_due(const NicSync& sync, base::Time now);
 // REQUIRES a reply.
 SyncEffect on_filter(NicSync& sync, const messaging::CfgReply& reply);
 
-// Why promiscuous mode is refused, and what to do.
+// Returns why promiscuous mode is refused, and what to do.
 std::string promiscuous_refusal();
 
 }  // namespace splitnic::host

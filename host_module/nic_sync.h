@@ -1,8 +1,8 @@
-// Which CfgUtil request the remote NIC needs next, as a table of steps: the code, when it is due,
-// what it carries and what its reply changes. One request is open at a time, and the first row that
-// is due is sent. It also has what the unit has reported of the LAN, and what it has refused.
-// NicConfig, InterfaceFollower and NicRun change it. Plain state and functions on it: no port, no
-// connection, no clock. Thread: its owner.
+// Selects the next CfgUtil request for the remote NIC by a table of steps. A step has the code,
+// when it is due, what it carries and what its reply changes. One request is open at a time, and
+// the first row that is due is sent. It also has what the unit has reported of the LAN, and what it
+// has refused. NicConfig, InterfaceFollower and NicRun change it. Plain state and functions on it:
+// no port, no connection, no clock. Thread: its owner.
 #pragma once
 
 #include <algorithm>
@@ -125,8 +125,8 @@ struct NicSync {
   messaging::NicState wanted_state() const;
   // Those that it has, once configured: some offloads may be off since.
   messaging::NicState settings() const;
-  // Why the I/O unit has not taken what the interface had in `asked`, by its last reply to SET_MAC,
-  // SET_MTU or SET_FILTER; none: it has.
+  // Returns why the I/O unit has not taken what the interface had in `asked`, by its last reply to
+  // SET_MAC, SET_MTU or SET_FILTER; none: it has.
   std::optional<std::string> refusal_of(messaging::CfgCode code, const lan::PortState& asked) const;
   // Of the MAC address that the interface has.
   std::optional<std::string> mac_refusal() const {
@@ -141,7 +141,7 @@ struct NicSync {
   }
   // A connection begins: nothing is acknowledged.
   void begin();
-  // When a step becomes due by time alone.
+  // Returns when a step becomes due by time alone.
   base::Time deadline() const;
 };
 

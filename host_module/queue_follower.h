@@ -31,7 +31,7 @@ class QueueFollower {
   bool is_attached() const { return is_attached_; }
   // Whether frames may be read: not for messaging::kQueueSettleFor after it was attached.
   bool may_read() const { return is_attached_ && reads_from_ == base::kNever; }
-  // When attach() must be called again.
+  // Returns when attach() must be called again.
   base::Time deadline() const { return reads_from_; }
 
  private:

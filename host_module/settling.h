@@ -1,5 +1,5 @@
-// Those who wait until the I/O unit has replied to our request: each is called once, with why
-// the unit has not taken what the interface had when it asked, or none. Thread: its owner.
+// Callers that wait for the I/O unit's reply. Each is called once, with the reason if the unit
+// refused what the interface had at the time of the request. Thread: its owner.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
-// Which of several I/O units a host uses. They are numbered in the order of preference, and the
-// choice follows which of them can be used: at the start the preferred one, or another one if that
-// is not there within kPreferFor; the next one when the unit in use cannot be used any more; and
-// back, when one that is preferred could be used for the time of --failback. A unit that refuses
-// the host is passed over for kPassOverFor. Pure: facts and time come in. Thread: its owner.
+// Chooses the I/O unit that a host uses among several. They are numbered in the order of
+// preference, and the choice follows which of them can be used: at the start the preferred one, or
+// another one if that is not there within kPreferFor; the next one when the unit in use cannot be
+// used any more; and back, when one that is preferred could be used for the time of --failback. A
+// unit that refuses the host is passed over for kPassOverFor. Pure: facts and time come in. Thread:
+// its owner.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ class UnitChoice {
   // Returns the unit to use from now on; none until there is a first one. A host whose units are
   // all unusable stays with the last.
   std::optional<std::size_t> choose(base::Time now);
-  // When choose() may return another one because of time alone; as of its last call.
+  // Returns when choose() may return another one because of time alone; as of its last call.
   base::Time deadline() const { return deadline_; }
 
   std::optional<std::size_t> in_use() const { return in_use_; }
@@ -50,7 +51,7 @@ class UnitChoice {
   }
   // Whether the next one that may be used is taken at once.
   bool is_in_need(base::Time now) const { return in_use_ && !may_use(*in_use_, now); }
-  // When this unit, which is usable, is taken in place of the one in use, or as the first.
+  // Returns when this unit, which is usable, is taken in place of the one in use, or as the first.
   base::Time taken_at(std::size_t unit, base::Time now) const;
 
   std::optional<base::Duration> failback_;

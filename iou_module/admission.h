@@ -1,6 +1,6 @@
-// Which hosts may attach at one queue of the I/O unit, and with which rights; and the change of
-// that while it runs. A reload hands each queue another list of known hosts, between two
-// iterations:
+// Admission of hosts at one queue of the I/O unit: the hosts that may attach, their rights, and
+// changes of both while the unit runs. A reload hands each queue another list of known hosts,
+// between two iterations:
 //   - a host that is gone is disconnected at once, and its session keys are erased at the end of
 //     the next iteration, when the reason has left;
 //   - a host that is new may attach a few iterations later, because each key takes a computation;

@@ -1,7 +1,7 @@
-// When a host that is refused again and again, such as a second one of an identity, is worth a line
-// of the log. A host that was killed and started again is refused for a moment, until the one
-// before it is known to be dead; a copy of the machine stays and is refused several times per
-// second. Plain. Thread: its owner. [B-02]
+// Limits the log lines about a host that is refused repeatedly, such as a second host with the same
+// identity. A host that was killed and started again is refused for a moment, until the one before
+// it is known to be dead; a copy of the machine stays and is refused several times per second.
+// Plain. Thread: its owner. [B-02]
 #pragma once
 
 #include <map>

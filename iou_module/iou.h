@@ -211,7 +211,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   std::vector<const fabric::Link*> narrowed_;  // since the last iteration
   bool is_stopping_ = false;
   std::string refusal_;  // the reply points to it
-  // Who attaches: the principal of a host that proves one, else the link. [M-8]
+  // The party that attaches: the principal of a host that proves one, else the link. [M-8]
   using Attacher = std::pair<HostId, const fabric::Link*>;
   Attacher attacher_of(const fabric::Link& link) const;
   struct Attach {

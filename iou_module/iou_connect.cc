@@ -1,4 +1,5 @@
-// Who connects: whether the host may attach to the NIC that it names, and to which queue.
+// Connection requests of hosts: checks whether the host may attach to the NIC that it names, and to
+// which queue.
 #include <algorithm>
 
 #include "base/event.h"
@@ -48,8 +49,9 @@ void Iou::report_refusal(const fabric::Link& link, fabric::MgmtReject code,
   std::string why(reinterpret_cast<const char*>(reply.private_data.data()),
                   reply.private_data.size());
   if (why.empty()) {
-    why = code == fabric::MgmtReject::kNoResources ? "it comes too often, or the unit lacks room"
-                                                   : "its request does not suit";
+    why = code == fabric::MgmtReject::kNoResources
+              ? "it comes too often, or the unit lacks room"
+              : "its CONNECT_REQ is not valid: run the same version of splitnic on both machines";
   }
   base::log_warn({base::EventKind::kRefused, link.peer_name()},
                  "the host at " + link.peer_name() + " is refused: " + why);

@@ -15,9 +15,9 @@ struct AddressLists {
   static constexpr std::size_t kEntriesMax = 4096;  // of both; no more are read
 
   std::vector<MacAddress> unicast{}, multicast{};  // sorted, each address once
-  // How many have the interface promiscuous: the user, a bridge, a capture, and the kernel as long
-  // as it lists unicast addresses, on an interface without a filter; the kernel reports no change
-  // of that either. None: not known.
+  // The number of users that have the interface promiscuous: the user, a bridge, a capture, and the
+  // kernel as long as it lists unicast addresses, on an interface without a filter; the kernel
+  // reports no change of that either. None: not known.
   std::optional<std::uint32_t> promiscuity{};
   friend bool operator==(const AddressLists&, const AddressLists&) = default;
 };

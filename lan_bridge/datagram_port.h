@@ -1,5 +1,5 @@
-// Where whole IPv6 datagrams come from and go to, without a link layer: the interface of a kernel,
-// or a queue of a test. Thread: its owner's, the data thread.
+// A port for whole IPv6 datagrams, without a link layer: the interface of a kernel, or a queue of a
+// test. Thread: its owner's, the data thread.
 #pragma once
 
 #include <cstddef>

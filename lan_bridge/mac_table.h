@@ -73,6 +73,8 @@ class MacTable {
   };
   using Set = std::array<Entry, kWays>;
 
+  // A multiplicative hash in the form of FNV-1a, with the factor 2^64 / the golden ratio. The last
+  // step is one round of degski's 64-bit mixer.
   std::size_t index_of(const MacAddress& mac) const {
     std::uint64_t h = seed_;
     for (const std::uint8_t byte : mac) h = (h ^ byte) * 0x9E3779B97F4A7C15ULL;

@@ -45,7 +45,7 @@ std::string encode_capabilities(const PairConfig& config, Mode mode,
 // none.
 std::uint32_t nic_asked(base::Bytes private_data);
 
-// How many pairs a CONNECT_REQ asks for, and which of them, and which channel, it is for.
+// The number of pairs that a CONNECT_REQ asks for, and the pair and channel that it is for.
 struct QueuesAsked {
   // Whether it adds to a connection that is there.
   bool is_additional() const { return queue != 0 || channel != 0; }

@@ -55,8 +55,8 @@
 namespace splitnic::messaging {
 
 // A frame in a pool element or in the slot of a SendData: [virtio-net header][Ethernet frame].
-// It is valid until release(). A correct peer does not write to it meanwhile, but a faulty one
-// could.
+// It is valid until release(). No peer can write to it meanwhile: the memory table refuses writes
+// to an element that its reader has [P-MEM-8], and the slot of a SendData is in no window.
 struct ReceivedFrame {
   enum class Where : std::uint8_t { kElement, kControlSlot, kDataSlot };
   base::MutableBytes bytes;

@@ -1,4 +1,4 @@
-// How a pair is set up: queue pairs and pools on our side, then CONNECT with capabilities in both
+// Sets up a pair: queue pairs and pools on our side, then CONNECT with capabilities in both
 // directions.
 #include <algorithm>
 #include <utility>

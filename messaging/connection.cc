@@ -4,9 +4,12 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "fabric_emul/verbs/qp_init.h"
 #include "messaging/cfgutil/qos_map.h"
 
 namespace splitnic::messaging {
+
+static_assert(QosMap::kServiceLevelMax == fabric::kSlMax);
 namespace {
 
 // Each pair has at least this many elements of each size, or all that are configured.

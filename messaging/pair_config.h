@@ -18,7 +18,8 @@ namespace splitnic::messaging {
 
 enum class Mode : std::uint8_t { kRdma, kSend };
 
-// How the channels of a pair are connected. docs/protocol/channels.md#arrangements [S001-51]
+// The way in which the channels of a pair are connected. docs/protocol/channels.md#arrangements
+// [S001-51]
 enum class Channels : std::uint8_t {
   kTwo,       // both in one connection
   kOne,       // rdma mode: channel 0 carries everything
@@ -36,8 +37,8 @@ struct PairConfig {
   std::uint32_t control_message_max = kMsgMaxControl;
   std::uint32_t data_message_max = kMsgMaxData;  // send mode
   std::uint32_t frame_slots = 512;               // send mode: frames that can wait to be received
-  // How the peer indicates writes into our pools; none: by message only. Form B needs exactly one
-  // pool of at most 4 MiB, its element size a multiple of 64.
+  // The way in which the peer indicates writes into our pools; none: by message only. Form B needs
+  // exactly one pool of at most 4 MiB, its element size a multiple of 64.
   std::optional<IdataForm> idata_form = IdataForm::kPoolElement;
   // Returns the source port, destination port and source address of a frame, as pool contexts have
   // them. Null: this side does not place frames by pool context. [S001-52]

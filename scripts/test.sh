@@ -171,11 +171,11 @@ schedule_ahead() {
 
 # build_and_test STEP...: the first is built, then all the others are built ahead.
 build_and_test() {
-  local step status statuses
+  local step status statuses follower began
   ahead=$(mktemp -d) || return 1
   mkfifo "$ahead/statuses"
   for step in "$@"; do
-    status=0
+    status=0 began=$SECONDS
     if [ -z "${ahead_group:-}" ]; then
       "build_$step" || status=$?
       set -m  # a process group for all that is built ahead
@@ -187,15 +187,20 @@ build_and_test() {
     else
       echo "== $step: what was built ahead"
       schedule_ahead other
+      tail -n +1 -F -- "$ahead/$step" 2>/dev/null &
+      follower=$!
       read -r status <&"$statuses" || status=1
       schedule_ahead idle
-      cat "$ahead/$step"
+      sleep 1  # until the follower has printed the end
+      kill "$follower"
+      wait "$follower" 2>/dev/null
     fi
     if [ "$status" -eq 0 ]; then
       "test_$step" || one_failed "$step"
     else
       one_failed "$step: build"
     fi
+    echo "== $step: $((SECONDS - began)) s in all"
   done
 }
 

@@ -36,10 +36,9 @@ void add_options(CLI::App& app, Arguments& into) {
                  "A leg to a LAN at the port behind the last --port: IPv6 datagrams of Raw queue "
                  "pairs pass between the node that the topology has there and the interface NAME")
       ->type_name("tun:NAME");
-  app.add_option(
-         "--manage", into.manage,
-         "Be a subnet manager, of this priority, 0 to 255: finds what is up and sets the tables "
-         "of all switches; of several the highest priority, then the lowest LID, is obeyed")
+  app.add_option("--manage", into.manage,
+                 "Run a subnet manager with this priority (0 to 255). The highest priority "
+                 "manages; ties go to the lowest LID")
       ->type_name("[=PRIORITY]")
       ->expected(0, 1)
       ->default_str("0");

@@ -239,8 +239,10 @@ base::Status SwitchWorker::open(const Endpoints& at) {
   for (; opened_ < options_.ports.size(); ++opened_) {
     const auto number = static_cast<std::uint8_t>(opened_ + 1);
     if (at_port(number) == nullptr) {
-      base::log_warn("port " + std::to_string(number) + " is not opened: nothing is there in " +
-                     (subnets_.size() == 1 ? subnets_.front()->path : "any topology file"));
+      base::log_warn("port " + std::to_string(number) + " is not opened: " +
+                     (subnets_.size() == 1 ? subnets_.front()->path + " lists nothing there"
+                                           : "no topology file lists anything there") +
+                     ": add a node or cable");
       continue;
     }
     if (auto opened = open_port(number, options_.ports[opened_], *at[opened_]); !opened)

@@ -146,9 +146,7 @@ void add_conform(CLI::App& app, ConformArguments& into) {
       ->type_name("FILE");
   conform->add_option("--timeout", into.timeout, "Seconds to wait for one reply (default 1)")
       ->type_name("S");
-  conform
-      ->add_option("--seed", into.seed,
-                   "Number that what is sent follows from, but for identities and keys (default 1)")
+  conform->add_option("--seed", into.seed, "Seed of the random numbers (default 1)")
       ->type_name("N");
   conform->add_option("--junit", into.junit, "Write a report in JUnit's XML")->type_name("FILE");
   conform->add_option("--json", into.json, "Write a report in JSON")->type_name("FILE");

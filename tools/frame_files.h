@@ -1,5 +1,5 @@
-// Where `splitnic capture` writes frames: the standard output, a file, or a ring of files of which
-// the oldest is replaced when the last is full. pcapng, readable by its owner only. One owner.
+// The output of `splitnic capture`: the standard output, a file, or a ring of files in which the
+// oldest is replaced when the last is full. pcapng, readable by its owner only. One owner.
 #pragma once
 
 #include <cstdint>

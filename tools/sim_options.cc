@@ -158,7 +158,7 @@ void add_sim(CLI::App& app, SimArguments& into) {
       "(default all-to-all)",
       "WORKLOAD");
   add("--load", into.load, "Percent of its link that each sender offers (default 100)", "N");
-  add("--seed", into.seed, "Number that all that is random follows from (default 1)", "N");
+  add("--seed", into.seed, "Seed of the random numbers (default 1)", "N");
   add("--duration", into.duration, "Simulated time for which the nodes send (default 1ms)", "T");
   add("--routing", into.routing,
       std::string(fabric::kRoutingNames) + " (default: that of the file)", "KIND");

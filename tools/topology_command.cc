@@ -13,8 +13,7 @@ void add_topology(CLI::App& show, TopologyArguments& into) {
                    "Its --name: the switch with the manager (default: the only program there is)")
       ->type_name("NODE");
   auto* json = topology->add_flag("-j,--json", into.json, "As JSON");
-  topology->add_flag("--dot", into.dot, "In the language of Graphviz, for dot -Tsvg")
-      ->excludes(json);
+  topology->add_flag("--dot", into.dot, "Print as Graphviz (dot -Tsvg)")->excludes(json);
   topology->add_option("--control", into.socket, "Control socket of the program, or its --name")
       ->type_name("PATH");
 }

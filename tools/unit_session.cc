@@ -1,7 +1,5 @@
 #include "tools/unit_session.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -61,6 +59,7 @@ base::Status UnitSession::open() {
   const auto port = adapter_.add_port(*top, config);
   if (!port) return port.error();
   port_ = *port;
+  waiting_.add(*top);
   return {};
 }
 
@@ -69,7 +68,7 @@ base::Result<std::string> UnitSession::ask(messaging::CfgCode code, base::Durati
   const base::Time end = clock_.now() + patience;
   port_->connect(at_, clock_.now());
   while (!reply_ && why_.empty() && clock_.now() < end) {
-    if (!step()) wait(end);
+    iterate(end);
   }
   close();
   if (!why_.empty()) return base::Error(why_);
@@ -89,7 +88,7 @@ void UnitSession::close() {
   connection_.reset();
   const base::Time end = clock_.now() + kCloseWithin;
   while (adapter_.connections().size() > 0 && clock_.now() < end) {
-    if (!step()) wait(end);
+    iterate(end);
   }
   port_->send_bye(clock_.now());
   port_->flush(clock_.now());
@@ -116,14 +115,14 @@ bool UnitSession::step() {
   return made_progress;
 }
 
-void UnitSession::wait(base::Time until) {
+void UnitSession::iterate(base::Time until) {
+  const bool made_progress = step();
   base::Time at = std::min(until, adapter_.deadline());
   if (connection_ != nullptr) at = std::min(at, connection_->deadline());
-  const auto left = std::max<base::Duration>(at - clock_.now(), base::Duration{0});
-  const timespec timeout{.tv_sec = left.count() / 1'000'000'000,
-                         .tv_nsec = left.count() % 1'000'000'000};
-  pollfd input{.fd = carrier_.underlay->fd(), .events = POLLIN, .revents = 0};
-  static_cast<void>(::ppoll(&input, 1, &timeout, nullptr));
+  const bool is_blocked = adapter_.wants_write();
+  waiting_.wait(clock_.now(),
+                {.made_progress = made_progress, .wants_write = is_blocked, .deadline = at});
+  if (is_blocked && waiting_.has_room()) adapter_.on_writable(clock_.now());
 }
 
 void UnitSession::on_link_up(fabric::Link& link) {

@@ -13,6 +13,7 @@
 #include "control/daemon/carriers.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/keyed_carriers.h"
+#include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "messaging/connection.h"
 
@@ -33,8 +34,9 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
   base::Result<std::string> ask(messaging::CfgCode code, base::Duration patience);
 
  private:
+  // An iteration of its loop, and the wait for the next one, until `until` at most.
+  void iterate(base::Time until);
   bool step();
-  void wait(base::Time until);
   void close();
   base::Error silence() const;
   void end(std::string_view why);
@@ -63,6 +65,7 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
   control::Carrier carrier_;
   control::KeyedCarriers keyed_;
   fabric::Adapter adapter_;
+  fabric::IdleWait waiting_{false};
   fabric::Port* port_ = nullptr;
   fabric::PeerAddress at_{};
   fabric::Link* link_ = nullptr;

@@ -1,5 +1,5 @@
-// Which replies to CfgUtil requests a server keeps: a context that comes once more, with other
-// data, shows by its reply whether it was executed. docs/protocol/cfgutil.md#clauses
+// The replies to CfgUtil requests that a server keeps. A repeated context with other data shows by
+// its reply whether the request was executed. docs/protocol/cfgutil.md#clauses
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/messages.h"

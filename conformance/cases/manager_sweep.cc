@@ -80,7 +80,7 @@ void add_order(SubnetGroup& group) {
             });
 }
 
-// When sweeps have come to east, without repetitions.
+// Returns the times at which sweeps came to east, without repetitions.
 std::vector<base::Time> sweeps_at(Subnet& s) {
   std::map<std::uint64_t, base::Time> first;  // by transaction
   for (const Asked& one : s.asked()) {

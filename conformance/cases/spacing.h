@@ -1,5 +1,5 @@
-// How far apart a target repeats something. Single times mean little where the target or the suite
-// may wait for a processor: the median of some does.
+// The interval at which a target repeats something. Single times mean little where the target or
+// the suite may wait for a processor, so the median of several is taken.
 #pragma once
 
 #include <functional>

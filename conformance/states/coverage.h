@@ -1,5 +1,5 @@
-// The edges of the state tables that a run has driven its target over. What drove it there, and
-// what shows it, the watches know (watch.h). Thread: one owner.
+// State-table edges that the target has passed; the watches detect them (watch.h). Thread: one
+// owner.
 #pragma once
 
 #include <set>

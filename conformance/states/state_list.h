@@ -15,8 +15,8 @@ struct Edge {
   std::string from{}, event{}, to{};
   std::string row{};   // the states that the page has in this row
   std::string slow{};  // why no case drives it, although it could
-  // Why the suite of a role does not drive its target over this edge, or cannot see it: "" if it
-  // does both.
+  // The reason why the suite of a role does not drive its target over this edge, or cannot see it:
+  // "" if it does both.
   std::string not_of_unit{}, not_of_host{}, not_of_manager{};
 
   // Of a suite of this role, whose target is the other end.

@@ -11,8 +11,8 @@ namespace splitnic::control {
 
 struct TextFile {
   std::string bytes;  // at most one more than the limit
-  // Why the file must not decide over rights: others than its owner may write to it, or it belongs
-  // to neither root nor the user of this program. "": it may.
+  // The reason why the file must not decide over rights: others than its owner may write to it, or
+  // it belongs to neither root nor the user of this program. "": it may.
   std::string untrusted;
 };
 

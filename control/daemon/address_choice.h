@@ -1,9 +1,9 @@
-// Which of the addresses of a name a peer is looked for at, and when the name is looked up. As long
-// as the peer is heard nothing changes. When it is silent the name is looked up at once and again
-// every kLookUpEvery (after the first minute kLookUpLater), an address that the name has no more is
-// left at once, and of several each is tried for kTryFor, the next for twice as long, up to
-// kTryMax. One that appears meanwhile is next, and the one before it gets no more than kTryFor.
-// Pure: facts and time come in. Thread: its owner.
+// Chooses the address to try for a peer name, and when to resolve it again. As long as the peer is
+// heard nothing changes. When it is silent the name is looked up at once and again every
+// kLookUpEvery (after the first minute kLookUpLater), an address that the name has no more is left
+// at once, and of several each is tried for kTryFor, the next for twice as long, up to kTryMax. One
+// that appears meanwhile is next, and the one before it gets no more than kTryFor. Pure: facts and
+// time come in. Thread: its owner.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ class AddressChoice {
   std::optional<Endpoint> on_found(const std::vector<Endpoint>& found, base::Time now);
   // The address that on_found() returned cannot be used now: the next result selects another one.
   void on_failed() { must_move_ = true; }
-  // When is_lookup_due() may return true because of time alone.
+  // Returns when is_lookup_due() may return true because of time alone.
   base::Time deadline() const;
 
   const Endpoint& in_use() const { return in_use_; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "base/hex.h"
 #include "control/config/values.h"
 #include "control/daemon/mdns.h"
 
@@ -29,10 +30,7 @@ bool is_address(const std::string& text) {
 std::string key_hash(const fabric::session::PublicKey& key) {
   const auto whole = fabric::session::sha256({key.bytes});
   std::string out;
-  for (std::size_t i = 0; i < kHashBytes; ++i) {
-    const auto byte = std::to_integer<unsigned>(whole[i]);
-    out += {kDigits[byte / kDigits.size()], kDigits[byte % kDigits.size()]};
-  }
+  base::put_hex(out, base::Bytes(whole).first(kHashBytes));
   return out;
 }
 

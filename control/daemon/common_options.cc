@@ -210,9 +210,9 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   add_link_profile_option(app, into, group);
   app.add_option(
          "--payload-crc", into.payload_crc,
-         "UDP links: on: each cell has a CRC over its payload; off: none, where the peer "
-         "accepts that; auto: none with keys, and none towards a peer that is proven to run "
-         "on this machine, over veth or loopback (default auto)")
+         "CRC over the payload of each cell on UDP links. on: always; off: not where the peer "
+         "accepts that; auto: neither with keys nor towards a peer that is proven to run on this "
+         "machine, over veth or loopback (default auto)")
       ->type_name("on|off|auto")
       ->group(group);
   app.add_option("--queues", into.queues,

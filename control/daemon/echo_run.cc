@@ -29,7 +29,9 @@ void EchoRun::on_done(base::Time sent_at, bool is_replied) {
 
 void EchoRun::finish() {
   if (result_.round_trips.empty()) {
-    return reply_({ReplyStatus::kFailed, "no reply from the other side"});
+    return reply_(
+        {ReplyStatus::kFailed,
+         "no reply from the other side: check that its program runs and that the link is up"});
   }
   reply_({ReplyStatus::kOk, ping_json(result_)});
 }

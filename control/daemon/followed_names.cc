@@ -37,7 +37,8 @@ std::optional<FollowedNames::Move> FollowedNames::follow(Name& name, bool is_hea
   if (!*result) base::log_debug(result->error().text());
   const auto found = *result ? **result : std::vector<Endpoint>();
   for (const Endpoint& at : found) {
-    base::log_debug("peer " + std::to_string(name.peer + 1) + " is named to be at " + at.text());
+    base::log_debug("the name of peer " + std::to_string(name.peer + 1) + " resolves to " +
+                    at.text());
   }
   const auto to = name.choice.on_found(found, now);
   if (!to) return std::nullopt;

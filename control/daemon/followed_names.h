@@ -1,6 +1,6 @@
-// The names by which a program knows its peers, followed while it runs: a peer that is silent is
-// looked for where its name leads now. A peer is an I/O unit or a switch, and its number is the
-// owner's. Thread: the data thread of queue 0.
+// Resolves peer names again while a peer is silent. The peer is then tried at the address that its
+// name has now. A peer is an I/O unit or a switch, and its number is the owner's. Thread: the data
+// thread of queue 0.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Whether each data thread of a process still does its work. A service manager hears of it when all
-// of them have reported since it heard last, so one that hangs, of whatever queue, is noticed. Any
-// thread.
+// The heartbeats of the data threads of a process. The service manager is notified when all threads
+// have reported since the last notification, so a thread that hangs, of whatever queue, is noticed.
+// Any thread.
 #pragma once
 
 #include <atomic>

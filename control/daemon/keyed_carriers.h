@@ -43,7 +43,7 @@ class KeyedCarriers {
         random_(random),
         stamps_(stamp_path(queue), milliseconds_since_1970) {}
 
-  // Where a peer may be; see SessionConfig. For carriers that are added from now on.
+  // Sets where a peer may be; see SessionConfig. For carriers that are added from now on.
   void set_may_be_at(
       std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)>
           may_be_at) {
@@ -73,7 +73,7 @@ class KeyedCarriers {
   // The newest session of a peer; nothing if its key is not allowed.
   std::optional<fabric::session::KeyedUnderlay::PeerView> view_of(
       const fabric::session::PublicKey& key) const;
-  // Where the peer is, at each carrier at which it has a session.
+  // Returns the address of the peer at each carrier at which it has a session.
   std::vector<fabric::PeerAddress> endpoints_of(const fabric::session::PublicKey& key) const;
 
   // Whether keys are agreed with this peer, on any of the carriers.
@@ -95,7 +95,7 @@ class KeyedCarriers {
   std::function<bool(const fabric::session::PublicKey&, const fabric::PeerAddress&)> may_be_at_;
   std::string advice_;  // "": unknown keys are not reported
   UnknownKeys unknown_;
-  // When each was reported last.
+  // The time at which each was reported last.
   std::map<std::pair<fabric::session::HandshakeFault, fabric::session::PublicKey>, base::Time>
       faults_;
   OnSecond on_second_;

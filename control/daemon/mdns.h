@@ -30,9 +30,9 @@ struct Announcement {
   std::string name;  // of the node
   std::uint16_t port = 0;
   std::string key_hash;
-  // Where the unit listens, without a zone: of the machine's addresses only this one is announced;
-  // "0.0.0.0": only those of IPv4; "::" or "": all. One where nobody listens would cost each host
-  // seconds.
+  // The address at which the unit listens, without a zone: of the machine's addresses only this one
+  // is announced; "0.0.0.0": only those of IPv4; "::" or "": all. One where nobody listens would
+  // cost each host seconds.
   std::string address;
 
   std::string packet() const;

@@ -16,7 +16,7 @@ Details program_details(const CommonOptions& common, bool is_up);
 // The settings of a host's NIC at the I/O unit. Lists that may be long appear with their number.
 Details nic_details(const messaging::NicState& nic);
 Details link_details(const fabric::Link& link);
-// Why an I/O unit refuses the link of a host, and what to do; "": it does not.
+// Returns why an I/O unit refuses the link of a host, and what to do; "": it does not.
 std::string refusal_of(const fabric::Link& link);
 
 }  // namespace splitnic::control

@@ -22,7 +22,8 @@ Stamps::Stamps(std::string path, std::function<std::uint64_t()> milliseconds_sin
   } else if (in.is_open() || errno != ENOENT) {
     const bool is_there = !in.is_open();  // and may be read another time: it must not be replaced
     base::log_warn("cannot read " + path_ +
-                   ": if the clock was set back, the I/O unit refuses this host for as long");
+                   ": if the clock was set back by N seconds, the I/O unit refuses this host for N "
+                   "seconds");
     if (is_there) path_.clear();
   }
 }
@@ -45,7 +46,8 @@ void Stamps::reserve(std::uint64_t wall) {
   out.close();
   if (out && std::rename(fresh.c_str(), path_.c_str()) == 0) return;
   base::log_warn("cannot write " + path_ +
-                 ": if the clock is set back, the I/O unit refuses this host for as long");
+                 ": if the clock is set back by N seconds, the I/O unit refuses this host for N "
+                 "seconds");
   path_.clear();
 }
 

@@ -1,5 +1,5 @@
-// Which keys that are not known here have been reported lately: each once per minute, and of all no
-// more than kKeysMax, since a stranger can present any number of them. Thread: its owner.
+// Remembers unknown keys that were logged, so each is logged once per minute. It holds no more than
+// kKeysMax, since a stranger can present any number of keys. Thread: its owner.
 #pragma once
 
 #include <algorithm>

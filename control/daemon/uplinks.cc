@@ -51,8 +51,7 @@ void Uplinks::warn_of_missing() const {
   for (std::size_t i = 0; i < uplinks_.size(); ++i) {
     if (is_open(i) && !is_awaited(i)) continue;
     base::log_warn(uplinks_[i].peer.text + " cannot be reached" +
-                   (is_awaited(i) ? " yet: it is looked for until it is found"
-                                  : ": left out until the next start"));
+                   (is_awaited(i) ? "; retrying" : ": skipped until the next start"));
   }
 }
 

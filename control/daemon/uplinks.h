@@ -27,7 +27,7 @@ class Uplinks {
     Endpoint endpoint;  // as in the options: may be a name, and empty if the peer announces itself
     std::string text;   // for the log, as "the I/O unit udp://unit.example:7471"
   };
-  // Where each peer is: its endpoint with an address in place of a name, or none.
+  // The endpoint of each peer, with an address in place of a name, or none.
   using Endpoints = std::vector<std::optional<Endpoint>>;
   // The carriers, which are the owner's.
   struct Actions {
@@ -50,7 +50,7 @@ class Uplinks {
   bool is_open(std::size_t peer) const { return uplinks_[peer].carrier.has_value(); }
   // Whether the uplink is open and leads nowhere yet.
   bool is_awaited(std::size_t peer) const { return is_open(peer) && !endpoints_[peer]; }
-  // Where the uplinks lead now.
+  // Returns the endpoints to which the uplinks lead now.
   const Endpoints& endpoints() const { return endpoints_; }
   // Logs which peers cannot be reached yet, or not before the next start.
   void warn_of_missing() const;

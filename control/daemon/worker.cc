@@ -11,6 +11,9 @@
 #include "messaging/connection.h"
 
 namespace splitnic::control {
+
+static_assert(fabric::kNodeQueuesMax == messaging::kQueuesMax);
+
 namespace {
 
 fabric::AdapterLimits with_options(fabric::AdapterLimits limits, const CommonOptions& common) {

@@ -13,7 +13,7 @@
 
 namespace splitnic::control {
 
-// Where programs make their sockets by default, as NAME.sock.
+// The folder in which programs make their sockets by default, as NAME.sock.
 inline constexpr const char* kControlFolder = "/run/splitnic";
 // Its members may connect, if the machine has this group.
 inline constexpr const char* kControlGroup = "splitnic";

@@ -1,6 +1,6 @@
-// Agreement about the cell CRC of a link in the speed profile: it covers the whole cell unless both
-// ends accept that it covers the head only: as each was started to, because a tag authenticates
-// each datagram, or because they run on one machine. The client states in ANSWER what it accepts,
+// Agreement about the cell CRC of a link in the speed profile. The cell CRC covers the whole cell.
+// It covers only the head if both ends agree, because they were started so, are keyed (a tag
+// authenticates each datagram) or run on one machine. The client states in ANSWER what it accepts,
 // the listener decides and states the result in READY. "One machine" is proven by a hash under a
 // key that only the processes of one kernel have, over the identities and nonces of the step. Pure.
 // Thread: the data thread. docs/protocol/init.md#payload-crc

@@ -59,7 +59,8 @@ constexpr LinkState next(LinkState state, LinkEvent event) {
   return state;
 }
 
-// Who accepts a step. A listener takes HELLO and ANSWER of any sender, the others need a link.
+// The end that accepts a step. A listener takes HELLO and ANSWER of any sender, the others need a
+// link.
 enum class InitTaker : std::uint8_t { kListener, kClient, kEither };
 struct InitStepRule {
   InitStep step;
@@ -101,7 +102,7 @@ class Handshake {
   bool has_received_bye() const { return has_received_bye_; }
   bool is_hello_pending() const { return hello_nonce_ != 0; }
   InitReason refusal() const { return refusal_; }
-  // When the client's next HELLO is due; kNever on the listening side.
+  // Returns when the client's next HELLO is due; kNever on the listening side.
   base::Time next_hello() const { return next_hello_; }
 
   // Returns true if the event changed the state.

@@ -3,8 +3,9 @@
 // of its share left; what is sent is sent whole, and what it took beyond counts in the next round.
 // So a lane that waits gets its share of each round, whatever the others send, and one that sends
 // less than its share waits for nothing but what is being sent. Deficit round robin (Shreedhar and
-// Varghese, 1995) with an order of the queues. A lane that may not send now, such as one without
-// credits, is not waiting: it delays no other, and saves nothing up. Pure. [S000-40] [S000-41]
+// Varghese, SIGCOMM 1995; IEEE/ACM ToN 1996) with an order of the queues. A lane that may not send
+// now, such as one without credits, is not waiting: it delays no other, and saves nothing up. Pure.
+// [S000-40] [S000-41]
 #pragma once
 
 #include <algorithm>

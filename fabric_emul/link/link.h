@@ -89,9 +89,9 @@ class Link {
     return batch_.is_blocked() || lanes_.is_starved(vl) || (context_.blocked_lanes >> vl & 1) != 0;
   }
   LinkState state() const { return handshake_.state(); }
-  // When the last flit of the peer arrived; the epoch before the first.
+  // Returns when the last flit of the peer arrived; the epoch before the first.
   base::Time last_heard() const { return keep_alive_.last_heard(); }
-  // How long a peer may send nothing: then it sends IDLE.
+  // Returns how long a peer may send nothing: then it sends IDLE.
   base::Duration idle() const { return context_.config.idle; }
   // Cell payload maximum: the smaller of both ends', a multiple of 4. 0 before the first INIT.
   std::uint16_t mcp() const { return path_.mcp(); }
@@ -115,7 +115,7 @@ class Link {
   // Behind a switch: how many LIDs from remote_lid() on lead to the peer, each by a path; and
   // whether a cell for this LID is for the local end [S000-46].
   unsigned paths() const { return context_.underlay.paths_to(address()); }
-  // Which of these carry nothing, as those who send by them have found.
+  // The paths of these that carry nothing, as those who send by them have found.
   PathHealth& path_health() { return path_health_; }
   // Another of these LIDs each time: for what one path may lose.
   Lid next_remote_lid() {
@@ -142,7 +142,7 @@ class Link {
   std::optional<std::uint32_t> peer_user() const {
     return peer_user_ ? peer_user_ : context_.underlay.user_of(address());
   }
-  // When a link that is not up sends its next HELLO; kNever on the listening side.
+  // Returns when a link that is not up sends its next HELLO; kNever on the listening side.
   base::Time next_attempt() const { return up() ? base::kNever : handshake_.next_hello(); }
   // The reason of the peer's last REFUSE; kNone once the link is up.
   InitReason refusal() const { return handshake_.refusal(); }

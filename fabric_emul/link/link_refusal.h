@@ -1,4 +1,4 @@
-// Why a peer refuses the link, and what to do: for lines of the log and `show`. Pure.
+// Texts for the log and `show`: the reason why a peer refuses the link, and what to do. Pure.
 #pragma once
 
 #include <cstdint>

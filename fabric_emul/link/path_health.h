@@ -1,7 +1,7 @@
-// Which of the paths to a peer carry nothing [S000-47]. A path is avoided for a while, twice as
-// long each time, when cells by it are lost and nothing that was sent behind them by it has
-// arrived: whoever sends there reports it, for all that send to this peer. Pure: time comes in with
-// every call.
+// The paths to a peer that carry nothing [S000-47]. A path is avoided for a while, twice as long
+// each time, when cells by it are lost and nothing that was sent behind them by it has arrived:
+// whoever sends there reports it, for all that send to this peer. Pure: time comes in with every
+// call.
 #pragma once
 
 #include <algorithm>

@@ -111,7 +111,8 @@ class PortLink final : public Link {
   void start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
                    std::size_t datagram_bytes_max);
 
-  // How long what the underlay reported of the path is used while the peer repeats INIT.
+  // The time for which the report of the underlay about the path is used while the peer repeats
+  // INIT.
   static constexpr base::Duration kPathBytesKnown = std::chrono::seconds(1);
 
   // The payload_crc of the last ANSWER, and the instance that it went to.

@@ -221,7 +221,7 @@ void PortLink::end(base::Time now) {
 
 void PortLink::on_probe(base::Time now, const Init& init) {
   if (init.instance != peer_instance()) return context_.counters.add(LinkCounter::kRxDropInit);
-  // Where only short datagrams pass, nothing but these arrives.
+  // If only short datagrams pass, nothing but these arrives.
   if (state() != LinkState::kConnecting) on_heard(now);
   if (init.step == InitStep::kProbeReply) return path_.on_reply(init.echo);
   Init reply = make_init(InitStep::kProbeReply, mcp());

@@ -1,7 +1,7 @@
-// When a refused link is worth a line of the log, at the end that refuses and at the one that is
-// refused. A client repeats HELLO indefinitely, so that is once for each reason until a link is up.
-// A duplicate is mostly the same node's process before this one, and then ends in a moment: only
-// one that lasts is logged. Time comes in; pure. [B-02]
+// Limits log lines about a refused link, at the end that refuses and at the one that is refused:
+// one per reason until a link is up, because a client repeats HELLO indefinitely. A duplicate is
+// mostly the same node's process before this one, and then ends in a moment: only one that lasts is
+// logged. Time comes in; pure. [B-02]
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@ namespace splitnic::fabric {
 
 class RefusalLog {
  public:
-  // How long a process that was started again may be refused as a duplicate of itself.
+  // The time for which a process that was started again may be refused as a duplicate of itself.
   static constexpr base::Duration kDuplicateFor = std::chrono::seconds(1);
   // Refusals that are further apart than this are two occasions. A client repeats HELLO sooner.
   static constexpr base::Duration kGapMax = std::chrono::seconds(5);

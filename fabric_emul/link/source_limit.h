@@ -1,4 +1,4 @@
-// How often each source of INIT is replied to, in a table of fixed size. A source takes from two
+// Limits the replies to each source of INIT, in a table of fixed size. A source takes from two
 // places, which a secret hash of its address selects, and has to wait while both are empty: so who
 // sends without pause leaves the others their replies. Who forges addresses empties many places,
 // and then the limit of the whole port counts. [M-5] [M-6]

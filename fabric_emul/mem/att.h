@@ -44,8 +44,8 @@ inline constexpr std::size_t kAttPagesDefault = 1U << 18;  // of an adapter: 1 G
 class PageSource {
  public:
   virtual ~PageSource() = default;
-  // Where page `page` of the table lies now, with its bytes in place; nullptr if there is no room.
-  // May take other pages out. Called on the path.
+  // Returns the place of page `page` of the table now, with its bytes in place; nullptr if there is
+  // no room. May take other pages out. Called on the path.
   virtual std::byte* bring_in(std::size_t page) noexcept = 0;
 };
 
@@ -73,7 +73,7 @@ class Att {
   std::size_t page_count() const { return page_count_; }
   std::uint8_t page_log2() const { return page_log2_; }
   const PageSource* source() const { return source_; }
-  // How many ATT pages it takes.
+  // Returns the number of ATT pages that it takes.
   std::size_t att_page_count() const;
 
  private:

@@ -80,7 +80,7 @@ class EntryTable {
 
   std::size_t live_count() const { return live_count_; }
   std::size_t entries_max() const { return entries_max_; }
-  // How many indices were ever used, retired ones included.
+  // Returns the number of indices that were ever used, retired ones included.
   std::size_t index_count() const { return index_count_; }
   // Of how many there is memory.
   std::size_t entries_kept() const { return pages_kept_ * kPageEntries; }

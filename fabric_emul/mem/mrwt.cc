@@ -14,7 +14,7 @@ constexpr std::uint32_t saturated(std::uint64_t bytes) {
       std::min<std::uint64_t>(bytes, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// Where accesses of no bytes to a region made of pages point: its end may have no page.
+// The target of accesses of no bytes to a region made of pages: its end may have no page.
 std::byte no_byte{};
 
 }  // namespace

@@ -65,7 +65,7 @@ class Mrwt {
 
   std::size_t live_count() const { return entries_.live_count(); }
   std::size_t entries_max() const { return entries_.entries_max(); }
-  // How many indices were ever used, retired ones included.
+  // Returns the number of indices that were ever used, retired ones included.
   std::size_t index_count() const { return entries_.index_count(); }
   MrwtProfile profile() const { return profile_; }
 

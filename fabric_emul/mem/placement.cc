@@ -29,7 +29,7 @@ std::optional<AccessCheck> walk(std::span<const Sge> pieces, std::uint64_t offse
   return std::nullopt;
 }
 
-// Who asks, and how.
+// The queue pair that requests an access, and the kind of access.
 struct Asker {
   PdId pd;
   Qpn qp;

@@ -29,7 +29,7 @@ struct NewRegion {
   std::uint8_t rights = 0;
   std::optional<VirtualAddress> start;
 };
-// Why a reserved region could not be made [S002-31].
+// The reasons why a reserved region could not be made [S002-31].
 enum class RegisterCheck : std::uint8_t {
   kEntry,     // the key points to no reserved entry
   kInstance,  // the entry belongs to a later key

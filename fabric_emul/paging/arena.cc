@@ -55,7 +55,7 @@ void Arena::release(std::byte* frame) noexcept {
   const auto offset = static_cast<std::size_t>(frame - memory_.data());
   const int punched = ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                   static_cast<off_t>(offset), static_cast<off_t>(frame_bytes()));
-  // Where the kernel cannot free it, it still must not show what was there.
+  // If the kernel cannot free it, it still must not show what was there.
   if (punched != 0) std::memset(frame, 0, frame_bytes());
   taken_[offset >> page_log2_] = false;
   free_.push_back(frame);

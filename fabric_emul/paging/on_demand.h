@@ -25,7 +25,7 @@ class OnDemandPages final : public PageSource {
   base::Status take_out(Mrwt& table, MemoryHandle region, std::size_t page);
 
   std::uint64_t brought_in() const { return brought_in_; }
-  // How often there was no frame.
+  // Returns how often there was no frame.
   std::uint64_t without_frame() const { return without_frame_; }
 
  private:

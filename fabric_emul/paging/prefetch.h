@@ -21,7 +21,8 @@ class Prefetcher {
   // frame left (what was brought in until then stays in).
   base::Result<std::size_t> bring_in(PdId pd, MemoryHandle region, VirtualAddress address,
                                      std::uint64_t length);
-  // How many of those pages are out; brings none in. Regions that are not on-demand have none.
+  // Returns the number of those pages that are out; brings none in. Regions that are not on-demand
+  // have none.
   base::Result<std::size_t> count_out(PdId pd, MemoryHandle region, VirtualAddress address,
                                       std::uint64_t length) const;
   // As bring_in(), but by run(). Refused as count_out() is; later failures are not reported.

@@ -84,7 +84,7 @@ class SwapArbitrator {
   // Regions whose consumer was not quiescent in time: each stays in, with its quiesce bit off, and
   // its consumer is woken.
   std::vector<Expired> expire(base::Time now);
-  // When expire() has something to do; kNever if nothing waits.
+  // Returns when expire() has something to do; kNever if nothing waits.
   base::Time deadline() const;
 
   // REQUIRES: an adopted region.

@@ -36,7 +36,7 @@ class ForwardingTable {
   std::vector<std::uint8_t> ports_;
 };
 
-// How many tables a switch has.
+// The number of tables of a switch: one, or one per input.
 enum class TablesPer : std::uint8_t { kSwitch, kInput };
 
 class ForwardingTables {

@@ -1,5 +1,5 @@
-// The inputs of switches, as routings write their tables: what one input does not take, the next
-// one may. Pure.
+// Helpers that spread routes over a switch's input tables: a way that the table of one input does
+// not take, that of the next one may. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // Layers of lanes, by which routes avoid deadlocks [S000-41]. Up is towards the switch of the lower
 // LID, down towards that of the higher one: an order that each switch knows and that no failure
-// changes. A route dips where it goes up after down, at a switch between two of lower LIDs; there
-// a cell leaves in the next layer, else in the one that it came by. So within a layer routes go up
+// changes. A route dips where it goes up after down, at a switch between two of lower LIDs; there a
+// cell leaves in the next layer, else in the one that it came by. So within a layer routes go up
 // and then down only, layers ascend, and no circle of cells that wait for each other closes, as
-// long as no route has more dips than there are layers above the first. Pure.
+// long as no route has more dips than there are layers above the first: another lane where a circle
+// could close [Dally and Seitz, IEEE Transactions on Computers, 1987]. Pure.
 //
 // Data lane 2 * C + L is layer L of class C.
 #pragma once

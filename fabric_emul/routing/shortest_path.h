@@ -1,6 +1,5 @@
-// Shortest paths, by the lowest port among equals; with a table per input by each of the equals in
-// turn. Around a loop of switches cells may wait for each other in a circle: with back pressure
-// that is a deadlock.
+// Shortest paths. Ties go to the lowest port; with a table per input, round robin. Around a loop of
+// switches cells may wait for each other in a circle: with back pressure that is a deadlock.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,7 @@
 // up*/down*: no deadlock on any topology. Up is towards the roots, and among switches of one
-// distance from them towards the lower LID. The centre are the switches from which the farthest
-// node is nearest. All of it are roots, such as the spines of a tree, if each node is reached so;
-// else the one of the lowest LID, from which each is. A subnet that has come apart has roots in
-// each part.
+// distance from them towards the lower LID. Roots are the switches whose farthest node is nearest,
+// such as the spines of a tree. If they do not reach every node, the one of them with the lowest
+// LID is the only root, and that does. A subnet that has come apart has roots in each part.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
 // The two authenticators at the end of INITIATION and RESPONSE, and the cookie that a busy
-// responder hands out. mac1 shows that the sender knows the public key of the receiver: it costs
-// one HMAC to check, before any key agreement. mac2 shows that the sender receives at its address.
+// responder hands out, as in WireGuard (Donenfeld, NDSS 2017). mac1 shows that the sender knows the
+// public key of the receiver: it costs one HMAC to check, before any key agreement. mac2 shows that
+// the sender receives at its address.
 // docs/protocol/session.md#cookie  Pure: time and random numbers come in.
 #pragma once
 

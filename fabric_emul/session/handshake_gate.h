@@ -1,5 +1,6 @@
 // Decides which handshakes may cost a key agreement: the check of mac1, budgets, and cookies under
-// load. A reply is never longer than what it replies to. docs/protocol/session.md#load
+// load, as in WireGuard (Donenfeld, NDSS 2017). A reply is never longer than what it replies to.
+// docs/protocol/session.md#load
 // Thread: the data thread.
 #pragma once
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/endian.h"
+#include "base/hex.h"
 #include "fabric_emul/session/messages.h"
 
 namespace splitnic::fabric::session {
@@ -15,35 +15,15 @@ constexpr std::string_view kWord = "RECORD ";
 constexpr std::size_t kIndexDigits = 8;
 constexpr std::size_t kLineBytes = kWord.size() + kIndexDigits + 1 + 2 * kKeyBytes;
 
-void put_hex(std::string& to, base::Bytes bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const std::byte byte : bytes) {
-    const auto value = std::to_integer<unsigned>(byte);
-    to += kDigits[value >> 4];
-    to += kDigits[value & 15U];
-  }
-}
-
-bool parse_hex(std::string_view text, base::MutableBytes out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::uint8_t value = 0;
-    const char* const begin = text.data() + 2 * i;
-    const auto read = std::from_chars(begin, begin + 2, value, 16);
-    if (read.ec != std::errc() || read.ptr != begin + 2) return false;
-    out[i] = std::byte{value};
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string text_of(const KeyLogEntry& entry) {
   std::string line(kWord);
   std::array<std::byte, 4> index{};
   base::store_be(index.data(), entry.index);
-  put_hex(line, index);
+  base::put_hex(line, index);
   line += ' ';
-  put_hex(line, entry.key.bytes());
+  base::put_hex(line, entry.key.bytes());
   return line + "\n";
 }
 
@@ -52,8 +32,8 @@ std::optional<KeyLogEntry> parse_key_log_line(std::string_view line) {
   line.remove_prefix(kWord.size());
   std::array<std::byte, 4> index{};
   KeyLogEntry entry;
-  if (line[kIndexDigits] != ' ' || !parse_hex(line, index) ||
-      !parse_hex(line.substr(kIndexDigits + 1), entry.key.mutable_bytes())) {
+  if (line[kIndexDigits] != ' ' || !base::parse_hex(line.substr(0, kIndexDigits), index) ||
+      !base::parse_hex(line.substr(kIndexDigits + 1), entry.key.mutable_bytes())) {
     return std::nullopt;
   }
   entry.index = base::load_be<std::uint32_t>(index.data());

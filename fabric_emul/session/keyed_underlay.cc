@@ -9,7 +9,7 @@ namespace splitnic::fabric::session {
 namespace {
 
 constexpr std::size_t kDatagramsMax = 64;  // of one batch of a link
-// Where a peer is not known yet: every IPv6 path carries it.
+// Used while a peer is not known yet: every IPv6 path carries it.
 constexpr std::size_t kDatagramBytesUnknown = 1232;
 
 // Writes a record of each datagram of the batch, one behind the other.

@@ -1,11 +1,14 @@
 #include "fabric_emul/session/keys.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "base/private_file.h"
 #include "base/unique_fd.h"
@@ -13,16 +16,8 @@
 namespace splitnic::fabric::session {
 namespace {
 
-constexpr std::string_view kAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::size_t kTextBytes = 44;
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
-
-std::optional<unsigned> digit_of(char c) {
-  const std::size_t at = kAlphabet.find(c);
-  if (at == std::string_view::npos) return {};
-  return static_cast<unsigned>(at);
-}
 
 base::Error in_file(const std::string& path, const std::string& why) {
   return base::Error("key file " + path + " " + why);
@@ -36,40 +31,26 @@ std::string_view without_line_end(std::string_view text) {
 
 }  // namespace
 
-// 32 bytes are 10 groups of 3, and 2.
 std::string base64_of(const Bytes32& bytes) {
-  std::string text;
-  text.reserve(kTextBytes);
-  unsigned bits = 0;
-  unsigned held = 0;
-  for (const std::byte byte : bytes) {
-    held = held << 8 | static_cast<unsigned>(byte);
-    bits += 8;
-    while (bits >= 6) {
-      bits -= 6;
-      text += kAlphabet[held >> bits & 63];
-    }
-  }
-  text += kAlphabet[held << (6 - bits) & 63];
-  return text += '=';
+  std::array<unsigned char, kTextBytes + 1> text{};  // with a NUL
+  ::EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                    static_cast<int>(bytes.size()));
+  return {text.begin(), text.end() - 1};
 }
 
+// EVP_DecodeBlock ignores blanks, and bits beyond the last byte: the text must be the one of the
+// bytes.
 std::optional<Bytes32> bytes_of_base64(std::string_view text) {
   if (text.size() != kTextBytes || text.back() != '=') return {};
+  std::array<unsigned char, kTextBytes / 4 * 3> decoded{};
+  const int count =
+      ::EVP_DecodeBlock(decoded.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                        static_cast<int>(text.size()));
+  if (count != static_cast<int>(decoded.size())) return {};
   Bytes32 bytes{};
-  unsigned bits = 0;
-  unsigned held = 0;
-  std::size_t at = 0;
-  for (const char c : text.substr(0, kTextBytes - 1)) {
-    const auto digit = digit_of(c);
-    if (!digit) return {};
-    held = held << 6 | *digit;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.at(at++) = static_cast<std::byte>(held >> bits & 0xFF);
-  }
-  if ((held & ((1U << bits) - 1)) != 0) return {};
+  std::memcpy(bytes.data(), decoded.data(), bytes.size());
+  ::OPENSSL_cleanse(decoded.data(), decoded.size());
+  if (base64_of(bytes) != text) return {};
   return bytes;
 }
 

@@ -41,7 +41,7 @@ class Peer {
 
   const PeerKeys& keys() const { return keys_; }
   const PeerAddress& address() const { return address_; }
-  // Where the peer is; nothing before it is known.
+  // The address of the peer; nothing before it is known.
   const std::optional<PeerAddress>& endpoint() const { return endpoint_; }
   bool is_initiator() const { return is_initiator_; }
   bool has_session(base::Time now) const { return current_ && current_->may_seal(now, 1); }
@@ -81,7 +81,7 @@ class Peer {
   // INITIATION with this stamp was accepted.
   void offer(std::uint64_t stamp, std::unique_ptr<RecordKeys> keys);
 
-  // When the current or last keys became current; nothing if there never were any.
+  // Returns when the current or last keys became current; nothing if there never were any.
   const std::optional<base::Time>& agreed_at() const { return agreed_at_; }
   // Ends all keys, and the attempt to get others.
   void end_session();

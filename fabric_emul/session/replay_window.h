@@ -1,6 +1,6 @@
-// Which counters of records have arrived [RFC 6479]: a bitmap of 8192 bits in a ring of words, so
-// that the window moves by clearing words and never by shifting. One word is being cleared, hence
-// a counter more than kSpan behind the highest is refused, new or not.
+// The counters of records that have arrived [RFC 6479]: a bitmap of 8192 bits in a ring of words,
+// so that the window moves by clearing words and never by shifting. One word is being cleared,
+// hence a counter more than kSpan behind the highest is refused, new or not.
 // Pure.
 #pragma once
 

@@ -18,7 +18,7 @@ namespace splitnic::fabric::session {
 
 class Peer;
 
-// Why a handshake with the key of a peer fails in a way that its operator can mend.
+// The reasons why a handshake with the key of a peer fails in a way that its operator can mend.
 enum class HandshakeFault : std::uint8_t {
   kStamp,     // INITIATION is older than one before it, and no session is in use
   kAddress,   // the peer may not be there
@@ -91,7 +91,7 @@ struct SessionConfig {
 struct PeerConfig {
   PublicKey key;
   Secret psk;  // all zero: none
-  // Where the peer listens: this side initiates. Without it the peer initiates.
+  // The address where the peer listens: this side initiates. Without it the peer initiates.
   std::optional<PeerAddress> endpoint;
 };
 

@@ -1,5 +1,5 @@
-// A distribution of times with a relative error below 1/64: 64 steps per power of two. Fixed
-// memory.
+// A log-linear histogram of times, like HdrHistogram: 64 linear steps per power of two, so the
+// relative error is below 1/64. Fixed memory.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Who sends to whom in a simulation. Each sender offers cells at a constant rate, from a phase that
-// is random; the rest of the randomness is in the destinations. Pure but for the generator.
+// The senders of a simulation and their destinations. Each sender offers cells at a constant rate,
+// from a phase that is random; the rest of the randomness is in the destinations. Pure but for the
+// generator.
 #pragma once
 
 #include <cstddef>

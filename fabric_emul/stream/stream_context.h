@@ -14,7 +14,7 @@
 
 namespace splitnic::fabric {
 
-// Which operations the stream takes. docs/protocol/stream.md#kinds
+// The operations that the stream takes. docs/protocol/stream.md#kinds
 enum class StreamKind : std::uint8_t { kPlain, kRdma, kIscsi };
 
 struct StreamContext {
@@ -28,7 +28,7 @@ struct StreamContext {
   std::uint8_t sl = 0;
   StreamKind kind = StreamKind::kRdma;
   bool takes_dereg = false;  // the peer's Sends may deregister memory that it was given
-  // Where the one remote queue pair is.
+  // The link to the one remote queue pair.
   Link* link = nullptr;
   Lid remote_lid{};
   Qpn remote_qpn{};

@@ -8,10 +8,10 @@
 // above continue on the others [S000-40].
 // The LID of the port is the switch's to assign, at INIT, and it may have more behind it
 // (port_lids.h). A peer is named, and the switch resolves the name. A node with several queues has
-// an attachment for each, which reaches the same queue of its peers (queue_lid.h). To a peer that
-// is named by all paths, and to one whose cells come to several LIDs of this port, it has as many
-// paths as the port of that has LIDs, and what the link sends itself goes by all of them. A peer in
-// another subnet has a LID that is valid here only (network_layer.h). Thread: the data thread.
+// an attachment for each, which reaches the same queue of its peers (queue_lid.h). There are as
+// many paths as the peer's port has LIDs, if the peer was named with path=all or used several of
+// our LIDs; what the link sends itself goes by all of them. A peer in another subnet has a LID that
+// is valid here only (network_layer.h). Thread: the data thread.
 // docs/protocol/path.md docs/protocol/network.md docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 

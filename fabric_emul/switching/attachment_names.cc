@@ -84,7 +84,7 @@ Lid Attachment::own_lid_to(Lid peer) const {
   return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
 }
 
-// Who names a peer decides; the peer does the same.
+// The end that names a peer decides; the peer does the same.
 void Attachment::use_all_paths(Lid peer, base::Time now) {
   const Named* named = named_at(peer);
   if (named != nullptr && !named->uses_all_paths) return;

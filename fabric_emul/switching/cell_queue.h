@@ -63,8 +63,8 @@ class CellQueue {
  private:
   static constexpr std::size_t kNoPlace = SIZE_MAX;
 
-  // Where this many bytes in one piece fit behind the last cell, or in front of the first one once
-  // the end of the memory is reached.
+  // Returns the place where this many bytes in one piece fit: behind the last cell, or in front of
+  // the first one once the end of the memory is reached.
   std::size_t place_of(std::size_t bytes) const {
     if (wrap_ != kNoPlace) return begin_ - end_ >= bytes ? end_ : kNoPlace;
     if (bytes_max_ - end_ >= bytes) return end_;

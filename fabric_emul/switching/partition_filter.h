@@ -1,4 +1,4 @@
-// Which partitions' cells pass the port of a switch, in each direction: one look-up for a cell. At
+// Filters cells by partition at the port of a switch, in each direction: one look-up for a cell. At
 // the port of a node the node's own keys come in, and what matches one of them goes out; elsewhere,
 // and in a subnet without partitions, all pass. Pure. [S004-20] docs/protocol/partition.md
 #pragma once

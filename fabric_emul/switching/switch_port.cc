@@ -53,8 +53,8 @@ SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& un
   }
 }
 
-// Who comes states the number of its port, and a switch its LID. Payload CRC: from end to end, so
-// on every hop.
+// The end that comes states the number of its port, and a switch its LID. Payload CRC: from end to
+// end, so on every hop.
 PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const {
   config.full.receive_blocks = kReceiveBlocks;
   config.number = number_;

@@ -67,7 +67,8 @@ class SwitchPort final : private LinkObserver {
   std::size_t waiting_cells() const;
   unsigned waiting_lanes() const { return waiting_; }  // bit n: lane n
   std::uint64_t tx_cells_of(std::size_t lane) const { return tx_by_lane_[lane]; }
-  // When to try next: nothing announces that there is room, but the credits of the full profile.
+  // Returns when to try next: nothing announces that there is room, but the credits of the full
+  // profile.
   base::Time retry_at() const;
 
   // Input.

@@ -1,8 +1,9 @@
-// How long an output may make its inputs wait: for kWaitMax for each kBytes that it takes, in one
-// piece or in many. A receiver that is slower has spent its budget: what does not fit it is dropped
-// at once, until it has taken kBytes. So one that has stopped, or that takes a little at a time,
-// holds up nobody for longer. A switch that did not run does not know what an output would have
-// taken, so a long time without a look at it counts as a short one. Time comes in; pure. [S000-45]
+// Limits how long an output delays its inputs: kWaitMax for each kBytes that it accepts, in one
+// piece or in many. A receiver that is slower has spent its budget: what does not fit is dropped at
+// once, until it has accepted kBytes. So one that has stopped, or that accepts a little at a time,
+// delays nobody for longer. A switch that did not run does not know what an output would have
+// accepted, so a long time without a look at it counts as a short one. Time comes in; pure.
+// [S000-45]
 #pragma once
 
 #include <algorithm>

@@ -31,8 +31,8 @@ class LocalOperations {
   // Runs the oldest pushed work, a bind, unbind or delay.
   Step run(WrOp op, base::Time now);
   bool is_delaying() const { return delay_until_ != base::kNever; }
-  // When on_time() is to be called. A delay that is over waits for run(), which a link that is down
-  // or cells that are lost may hold up: there is nothing to do at a time then.
+  // Returns when on_time() is to be called. A delay that is over waits for run(), which a link that
+  // is down or cells that are lost may hold up: there is nothing to do at a time then.
   base::Time deadline() const { return is_delay_over_ ? base::kNever : delay_until_; }
   void on_time(base::Time now) { is_delay_over_ = is_delaying() && now >= delay_until_; }
 

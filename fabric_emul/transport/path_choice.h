@@ -1,7 +1,7 @@
-// The paths of a queue pair to its peer, when the port of that has several LIDs: by which of them
-// the next cells go. Cells of one message go by all of them [S000-46]: a path gets a quantum of
-// cells, and the next quantum is that of the path with the fewest bytes in flight, so a slow path
-// gets less. One that carries nothing is passed over (fabric_emul/link/path_health.h). Pure.
+// Chooses the path of the next cells when the peer's port has several LIDs. Cells of one message go
+// by all paths [S000-46]: a path gets a quantum of cells, and the next quantum is that of the path
+// with the fewest bytes in flight, so a slow path gets less. One that carries nothing is passed
+// over (fabric_emul/link/path_health.h). Pure.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class PathChoice {
   static constexpr unsigned kQuantumCells = 8;
   using BytesByPath = std::array<std::uint64_t, kUsedPathsMax>;
 
-  // How many paths there are now, 1 at least; asked before cells are sent.
+  // Sets the number of paths now, 1 at least; called before cells are sent.
   void set_count(unsigned paths) {
     paths = std::clamp(paths, 1U, kUsedPathsMax);
     if (paths == count_) return;

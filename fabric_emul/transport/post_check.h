@@ -1,5 +1,6 @@
-// Which work requests a send queue takes: the operations that its service has, and in which form.
-// Pure. docs/protocol/transport.md docs/protocol/cell.md#operations
+// Checks that a send queue takes a work request: the operations that its service has, and their
+// form. Pure.
+// docs/protocol/transport.md docs/protocol/cell.md#operations
 #pragma once
 
 #include <cstdint>

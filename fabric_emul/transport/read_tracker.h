@@ -38,8 +38,9 @@ class ReadTracker {
   }
   void clear() { sinks_.clear(); }
 
-  // When the oldest incomplete response is late. kNever while its request, which the retransmission
-  // timer covers, is not acknowledged: `acknowledged` is the end of the acknowledged cells.
+  // Returns when the oldest incomplete response is late. kNever while its request, which the
+  // retransmission timer covers, is not acknowledged: `acknowledged` is the end of the acknowledged
+  // cells.
   base::Time deadline(Lcn acknowledged, base::Duration rto) const;
   // Makes the request of every incomplete response due.
   void on_timeout(Lcn acknowledged, base::Time now);

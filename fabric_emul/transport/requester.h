@@ -111,7 +111,8 @@ class Requester {
   bool return_front(base::Duration wait, base::Time now);
   void finish_front(WcStatus status);
 
-  // Where the next fresh packet of a connectionless queue goes. REQUIRES has_unsent().
+  // Returns the destination of the next fresh packet of a connectionless queue. REQUIRES
+  // has_unsent().
   Lid next_destination() { return queue_.next().destination_lid; }
   // Connectionless services: the next work request sends nothing. REQUIRES has_unsent().
   bool is_local_next() { return is_local(queue_.next().op); }
@@ -187,7 +188,7 @@ class Requester {
 
   // requester_ack.cc
   bool advance(Lcn cumulative, base::Time now);
-  // How much later a cell of another path is sent that shows the loss of one; 0: none does.
+  // Returns how much later a cell of another path is sent that shows the loss of one; 0: none does.
   base::Duration overtaken_after() const;
   void on_losses(const CellRecords::Losses& losses, base::Time now);
   void on_silent(PathMask paths, base::Time now) {

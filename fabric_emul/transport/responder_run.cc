@@ -26,8 +26,8 @@ bool Responder::is_in_run() const {
          (context_.attr.rights & kRemoteWrite) != 0;
 }
 
-// Where the open packet continues, up to its end; empty where its access would be refused or it
-// does not lie in one span.
+// Returns the memory where the open packet continues, up to its end; empty where its access would
+// be refused or it does not lie in one span.
 base::MutableBytes Responder::run_memory() const {
   const VaMh& target = open_.target;
   const std::uint64_t offset = std::uint64_t{expected_csn_} * context_.attr.mcp;

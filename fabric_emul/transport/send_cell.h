@@ -1,7 +1,8 @@
-// Builds one cell in place in the current batch of a link. Every cell that leaves this machine is
-// made here: the room is reserved, the head written, the payload filled, the cell sealed and
-// committed. The functions are templates, so the filling is inlined into its one caller. Nothing is
-// copied twice and nothing is allocated. Thread: the data thread. docs/protocol/cell.md
+// Builds one cell in place in the current batch of a link. Every cell of a queue pair is made here
+// (management cells: fabric_emul/switching/path_cell.h): the room is reserved, the head written,
+// the payload filled, the cell sealed and committed. The functions are templates, so the filling is
+// inlined into its one caller. Nothing is copied twice and nothing is allocated. Thread: the data
+// thread. docs/protocol/cell.md
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How often a listener serves a new connection: per user and in total, whatever becomes of the
-// connections [M-8]. Each costs it a segment, and system calls in the thread that carries the
+// Limits how often a listener serves a new connection: per user and in total, whatever becomes of
+// the connections [M-8]. Each costs it a segment, and system calls in the thread that carries the
 // traffic of all others. A burst lets all clients connect twice, as after a restart. Thread: one
 // owner.
 #pragma once

@@ -33,7 +33,7 @@ namespace splitnic::fabric {
 // $SPLITNIC_SHM_DIR; else /run/splitnic, where no other user can create a name first [L-9]; else,
 // for a user who may not write there, /dev/shm. Network namespaces share all of them.
 std::string shm_directory();
-// Where the services of this machine listen: /run/splitnic; "" with $SPLITNIC_SHM_DIR.
+// Returns the directory of the services of this machine: /run/splitnic; "" with $SPLITNIC_SHM_DIR.
 std::string shm_service_directory();
 
 struct ShmConfig {

@@ -2,7 +2,7 @@
 // has it no more, IPv4 refuses to send from it, and over IPv6 nothing comes back. Then the socket
 // connects again: to the same peer, from the address and the port that the system gives it now.
 // Keyed peers know each other by their keys, so their session continues (docs/protocol/session.md).
-// Where the other end has moved, the socket is replaced under its descriptor: the new address may
+// If the other end has moved, the socket is replaced under its descriptor: the new address may
 // be of the other family.
 #include <fcntl.h>
 #include <net/if.h>

@@ -3,7 +3,7 @@
 // never fragmented (DF). EMSGSIZE refuses those that the interface does not carry; what ICMP
 // reports about the path refuses none. [H-6] Set-up in udp_underlay.cc, datapath in udp_batch.cc.
 // A connected socket whose own address has left the machine takes another one: udp_own_address.cc.
-// Where the peer has moved, the owner leads the socket there; the layers above know the peer by the
+// If the peer has moved, the owner leads the socket there; the layers above know the peer by the
 // address that it had first.
 // Thread: one owner, the data thread.
 #pragma once

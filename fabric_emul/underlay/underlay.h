@@ -19,7 +19,7 @@ namespace splitnic::fabric {
 // rounded down.
 inline constexpr std::size_t kBatchBytesMax = 65000;
 
-// Where a datagram came from or goes to, opaque above the underlay (UDP: the sockaddr; others: a
+// The source or destination of a datagram, opaque above the underlay (UDP: the sockaddr; others: a
 // number).
 struct PeerAddress {
   std::array<std::byte, 28> bytes{};

@@ -135,7 +135,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.predicts_headers = limits_.predicts_headers;
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
-  // Where cells pass switches, only the packet CRC is end to end.
+  // If cells pass switches, only the packet CRC is end to end.
   context.sets_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
                               return port->profile() == LinkProfile::kFull;
                             });

@@ -49,7 +49,7 @@ enum ViStatus : std::uint32_t {
   kViHasIdata = 1U << 19,
 };
 
-// Where a descriptor lies.
+// The place of a descriptor.
 struct ViDescriptorRef {
   VirtualAddress address;
   MemoryHandle handle;
@@ -66,7 +66,7 @@ struct ViDescriptor {
   SgeList data;
 };
 
-// How many bytes the descriptor has that begins with this control segment.
+// Returns the number of bytes of the descriptor that begins with this control segment.
 std::size_t vi_descriptor_bytes(base::Bytes control);
 // Returns 0, kViFormatError or kViLengthError; out.op is valid in each case, the rest for 0 only.
 // REQUIRES at least a control segment.

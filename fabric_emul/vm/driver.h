@@ -85,7 +85,7 @@ class AdapterDriver final : private VmmClient, private UnmappedSink {
   std::uint64_t unmapped_accesses() const { return unmapped_; }
 
   std::uint64_t entries() const { return entries_; }
-  // How many processes have common state: one copy of a segment table each.
+  // Returns the number of processes that have common state: one copy of a segment table each.
   std::size_t process_count() const { return processes_.size(); }
   // For the kernel.
   std::optional<QpRecord> record(Qpn qpn) const;

@@ -20,7 +20,7 @@ class InvertedPageTable final : public PageTable {
   void erase(VirtualPage page) override;
   std::size_t size() const override { return in_ + out_.size(); }
 
-  // Which page is in a frame: what this form is for. nullopt: none, or no such frame.
+  // Returns the page that is in a frame: what this form is for. nullopt: none, or no such frame.
   std::optional<VirtualPage> page_in(PhysicalPage frame) const noexcept;
 
  private:

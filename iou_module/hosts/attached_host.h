@@ -113,7 +113,7 @@ class AttachedHost final : private messaging::PairOwner {
   // Observes the link. Returns true if it has been down for HostLife::kAwayMax: then the host has
   // failed.
   bool expire(base::Time now) { return life_.expire(link_.up(), now); }
-  // When expire() or notify() has something to do, or the connection has.
+  // Returns when expire(), notify() or the connection has something to do.
   base::Time deadline() const;
 
   // -- state --

@@ -1,6 +1,6 @@
-// Holds frames of the LAN back until more of them wait for a host, as its Coalescing has it: fewer
-// wake-ups of the host for a later delivery. Once it lets frames pass, it does so until none waits.
-// Plain state. docs/nic_service.md#coalescing Thread: the data thread.
+// Delays LAN frames for a host, so that one wake-up delivers several. The Coalescing of the host
+// sets how long and for how many frames or bytes. Once it lets frames pass, it does so until none
+// waits. Plain state. docs/nic_service.md#coalescing Thread: the data thread.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class Coalescer {
     last_at_ = now;
     return false;
   }
-  // When holds() lets frames pass at the latest; kNever if none is held.
+  // Returns when holds() lets frames pass at the latest; kNever if none is held.
   base::Time deadline() const { return due_at_; }
 
  private:

@@ -33,7 +33,7 @@ class HostAllowance {
   // Of this connection; pieces of it are charged to the account.
   base::MemoryAccount& memory_account() { return memory_; }
   const base::MemoryAccount& memory_account() const { return memory_; }
-  // Why a connection got no memory, for the host: its own limit, or the unit has none.
+  // Returns why a connection got no memory, for the host: its own limit, or the unit has none.
   base::Error memory_error() const;
   HostMeter& meter() { return limits_->meter; }
   // Takes one CfgUtil request. Returns false if it is beyond HostLimits::kRequestsPerSecond.

@@ -1,7 +1,7 @@
-// When the frames that wait for one host leave, and on which queue of its connection: they are held
-// while another queue pushes earlier frames of the same flows and while they are coalesced
-// (coalescer.h); a frame has the queue of its service level, or of its flow. Thread: the data
-// thread. docs/nic_service.md#coalescing docs/protocol/channels.md#queues
+// Schedules the frames that wait for one host, and selects the queue of its connection for each.
+// Frames are held while another queue pushes earlier frames of the same flows and while they are
+// coalesced (coalescer.h). A frame has the queue of its service level, or of its flow. Thread: the
+// data thread. docs/nic_service.md#coalescing docs/protocol/channels.md#queues
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class HostDelivery {
   }
   // Nothing is pushed before `at`.
   void hold_until(base::Time at) { held_until_ = at; }
-  // When a frame that is held may leave; kNever if none is.
+  // Returns when a frame that is held may leave; kNever if none is.
   base::Time deadline() const { return std::min(held_until_, coalescer_.deadline()); }
 
   // Releases what has been delivered and pushes what waits. Returns true if it made progress.

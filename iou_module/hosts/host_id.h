@@ -1,9 +1,9 @@
-// Which host it is, as far as the unit can know, so that the EUI-64 of another host is of no use to
-// anybody [M-8]. On a keyed link the key proves it: the EUI-64 follows from the key, and INIT with
-// another one is dropped. Over shm the kernel reports the user, who may run several hosts, each
-// with the EUI-64 that it states. Behind a keyed switch that vouches for the LID of each port it is
-// the node at that port, whatever it states. On a link without keys there is only what the host
-// states.
+// The identity of a host: its key, user or LID, or else the EUI-64 that it states. So the EUI-64 of
+// another host is of no use to anybody [M-8]. On a keyed link the key proves it: the EUI-64 follows
+// from the key, and INIT with another one is dropped. Over shm the kernel reports the user, who may
+// run several hosts, each with the EUI-64 that it states. Behind a keyed switch that vouches for
+// the LID of each port it is the node at that port, whatever it states. On a link without keys
+// there is only what the host states.
 #pragma once
 
 #include <compare>

@@ -1,7 +1,8 @@
-// Who an attached host is: the process of a node, which does not change, and the name under which
-// people find it in the log. That is the name of the hosts file, else the one that the host states;
-// and behind that its EUI-64 if it is the name of another host of the hosts file, so that nobody
-// appears as one of them. host_label.h has the names of counters. Thread: the data thread. [L-7]
+// The identity of an attached host: the process of a node, which does not change, and the name
+// under which people find it in the log. The name is that of the hosts file, else the one that the
+// host states; and behind that its EUI-64 if it is the name of another host of the hosts file, so
+// that nobody appears as one of them. host_label.h has the names of counters. Thread: the data
+// thread. [L-7]
 #pragma once
 
 #include <string>

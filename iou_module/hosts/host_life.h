@@ -17,7 +17,7 @@ class HostLife {
 
   explicit HostLife(base::Time now) : attached_at_(now) {}
 
-  // When the object was made.
+  // Returns when the object was made.
   base::Time attached_at() const { return attached_at_; }
   HostState state() const { return state_; }
   bool has_ended() const { return state_ == HostState::kFailed || state_ == HostState::kClosed; }
@@ -45,7 +45,7 @@ class HostLife {
     fail();
     return true;
   }
-  // When expire() has something to do if the link stays down; kNever while it is up.
+  // Returns when expire() has something to do if the link stays down; kNever while it is up.
   base::Time deadline() const {
     return away_since_ == base::kNever ? base::kNever : away_since_ + kAwayMax;
   }

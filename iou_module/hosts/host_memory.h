@@ -1,5 +1,5 @@
-// How much memory the unit uses for a host: the limit of an account (base/memory_account.h) of each
-// of its connections, of which it has one at each queue. Pure. [M-1] docs/hosts_file.md#memory
+// The memory limits of a host: each of its connections has an account (base/memory_account.h) with
+// a limit, and the host has one connection at each queue. Pure. [M-1] docs/hosts_file.md#memory
 #pragma once
 
 #include <algorithm>

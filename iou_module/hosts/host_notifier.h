@@ -29,7 +29,7 @@ class HostNotifier {
   EventState& events() { return events_; }
   // Reports the state of the LAN if that is due now.
   void report_lan(const lan::PortState& lan, base::Time now);
-  // When report_lan() has something to do; kNever if nothing is due.
+  // Returns when report_lan() has something to do; kNever if nothing is due.
   base::Time deadline() const { return events_.is_due() ? events_.not_before() : base::kNever; }
 
   // The host has connected again: its addresses have to be announced on the LAN, because switches

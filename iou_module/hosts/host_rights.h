@@ -31,8 +31,8 @@ struct HostRights {
   std::vector<fabric::PartitionKey> partitions{};
   // Addresses that only this host may have.
   std::vector<lan::MacAddress> macs{};
-  // How many other unicast addresses it may have at once, its MAC included. The LAN and other hosts
-  // must not use them.
+  // The number of other unicast addresses that it may have at once, its MAC included. The LAN and
+  // other hosts must not use them.
   std::uint32_t mac_count = 4;
   // VLANs that its frames may be of, in both directions. Absent: the pvid alone, and without one
   // all.

@@ -48,7 +48,7 @@ class HostTx {
   bool pump(base::Time now) { return delivery_.pump(connection_, queue_, stats_, now); }
   // Nothing is pushed before `at`: another queue pushes earlier frames of the same flows.
   void hold_until(base::Time at) { delivery_.hold_until(at); }
-  // When a frame that is held may leave; kNever if none is.
+  // Returns when a frame that is held may leave; kNever if none is.
   base::Time deadline() const { return delivery_.deadline(); }
   // Counts the frames that end with the connection, by reason. REQUIRES that it is not closed yet.
   void count_ended() {

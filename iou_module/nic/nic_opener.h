@@ -42,7 +42,7 @@ class NicOpener {
   void request(std::size_t nic, std::size_t queues);
   // Asks for a NIC that is to be opened, or returns the one that was asked for.
   std::optional<Opened> step(base::Time now);
-  // When step() is due.
+  // Returns when step() is due.
   base::Time deadline() const;
 
  private:

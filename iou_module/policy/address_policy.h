@@ -1,5 +1,5 @@
-// Which unicast addresses a host may have on its NIC: those that its rights list, and a few others
-// that nobody else uses. docs/nic_service.md#addresses [H-1] Thread: the data thread.
+// The unicast addresses that a host may have on its NIC: those that its rights list, and a few
+// others that nobody else uses. docs/nic_service.md#addresses [H-1] Thread: the data thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace splitnic::iou {
 
-// Why a request is not permitted: the values of messaging::cfg::Refusal.
+// The reasons why a request is not permitted: the values of messaging::cfg::Refusal.
 enum class Refusal : std::uint8_t {
   kOfAnotherHost = 1,
   kReserved,

@@ -1,4 +1,5 @@
-// Who may attach, as the I/O unit checks it for each CONNECT_REQ. Thread: the data thread.
+// The rule by which the I/O unit admits or refuses a host, checked for each CONNECT_REQ. Thread:
+// the data thread.
 #pragma once
 
 #include "base/status.h"

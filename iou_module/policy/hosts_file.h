@@ -32,8 +32,8 @@ struct NodeLid {
   friend auto operator<=>(const NodeLid&, const NodeLid&) = default;
 };
 
-// How a host proves its identity: a key over UDP, a user over shm, the LID of its port behind a
-// keyed switch.
+// The proof of the identity of a host: a key over UDP, a user over shm, the LID of its port behind
+// a keyed switch.
 using Credential = std::variant<fabric::session::PublicKey, UserId, NodeLid>;
 
 struct HostEntry {

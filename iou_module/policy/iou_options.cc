@@ -68,8 +68,7 @@ void add_options(CLI::App& app, Arguments& into) {
          "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
       ->type_name("RULE");
   app.add_flag("--exclusive", into.is_exclusive,
-               "Each NIC has one host at a time: it refuses others until that has left, and "
-               "receives what that host's filter asks for in place of everything");
+               "Serve one host per NIC at a time and refuse others until it leaves");
   app.add_option("--lan-mac", into.lan_mac,
                  "Whether the NIC's own address is that of its host: keep or follow, which needs "
                  "--exclusive and a pcap: or packet: port (default keep)")

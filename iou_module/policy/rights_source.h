@@ -14,7 +14,7 @@ namespace splitnic::iou {
 class RightsSource {
  public:
   virtual ~RightsSource() = default;
-  // Who the host is, as far as the unit can know.
+  // Returns the identity of the host, as far as the unit can know.
   virtual HostId id_of(const fabric::Link& link) const { return host_id_of(link); }
   // Called when a host attaches, and by Iou::update_rights().
   virtual HostRights rights_of(const fabric::Link& link) const = 0;

@@ -8,7 +8,9 @@
 namespace splitnic::lan {
 namespace {
 
-// Each word changes every bit of the state; the last step is the finaliser of splitmix64.
+// Each word changes every bit of the state: it is multiplied by the increment of SplitMix64
+// (Steele, Lea and Flood, OOPSLA 2014), 2^64 / the golden ratio. The last step is the finaliser of
+// SplitMix64, without its last shift, which leaves the high half unchanged.
 class Mixer {
  public:
   void add(std::uint64_t word) {

@@ -1,4 +1,4 @@
-// Where the parts of a frame are that has a virtio-net header. Pure.
+// The places of the parts of a frame that has a virtio-net header. Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
-// How much of the wire a frame takes: what a host is charged for it, whatever it looks like in
-// memory. A super-frame is charged for each segment with its own headers. [H-3] docs/security.md
+// The number of bytes of the wire that a frame takes: what a host is charged for it, whatever it
+// looks like in memory. A super-frame is charged for each segment with its own headers. [H-3]
+// docs/security.md
 #pragma once
 
 #include <algorithm>

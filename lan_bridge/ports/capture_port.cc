@@ -120,7 +120,7 @@ std::uint64_t CapturePort::kernel_drops() const {
 }
 
 void CapturePort::set_send_buffer(std::size_t bytes) {
-  if (link_->is_gone()) return;  // continue_with_socket() sets that of the next socket
+  if (link_->is_gone()) return;  // return_by() sets that of the next socket
   const std::size_t got = set_buffer(write_fd(), SO_SNDBUFFORCE, SO_SNDBUF, bytes);
   if (got >= bytes || is_send_cut_logged_) return;
   is_send_cut_logged_ = true;

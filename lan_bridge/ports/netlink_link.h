@@ -63,7 +63,7 @@ class NetlinkLink {
   unsigned index() const { return info_.index; }
   // Reads pending events first. A deleted interface stays down.
   const PortState& state();
-  // How often that, is_gone() or is_back() has changed, as FramePort::changes().
+  // Returns how often that, is_gone() or is_back() has changed, as FramePort::changes().
   std::uint64_t changes() const { return changes_; }
   // As of the last state().
   const PortState& last_state() const { return info_.state; }

@@ -1,4 +1,4 @@
-// Where frames come from and go to, as --lan and --tap name it. The text is parsed in
+// The source and destination of frames, as --lan and --tap name it. The text is parsed in
 // control/config/values.h; port_factory.h opens the port.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace splitnic::lan {
 
-// How a pcap port writes frames to the LAN.
+// The way in which a pcap port writes frames to the LAN.
 enum class Injection : std::uint8_t {
   kPacket,  // through a packet socket; as kPcap, and logged, if the kernel has no vnet header
   kPcap,    // pcap_inject()

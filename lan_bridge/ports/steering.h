@@ -1,4 +1,4 @@
-// Which queue of a TAP a frame of the host's stack goes to: by its flow (flow_program.h). Without
+// Chooses the queue of a TAP for a frame of the host's stack: by its flow (flow_program.h). Without
 // such a program the kernel learns the queue of a flow from frames of the reverse direction and
 // forgets it after 3 s, and then frames of one flow overtake each other. Thread: the one that opens
 // the ports.

@@ -226,7 +226,7 @@ base::Status TapPort::unless_moved(base::Status status) const {
   return {};
 }
 
-// Where the next start finds the TAP by another way, or not at all, it goes with its descriptors.
+// If the next start finds the TAP by another way, or not at all, it goes with its descriptors.
 base::Status TapPort::set_persistent() {
   const bool goes = !keep_ && (is_stored_ || link_->is_elsewhere());
   if (::ioctl(fd_.get(), TUNSETPERSIST, goes ? 0UL : 1UL) == 0) return {};

@@ -13,8 +13,9 @@
 
 namespace splitnic::messaging {
 
-// When frames of the LAN are delivered to a host (SET_COALESCE): once the first of them has waited
-// for `microseconds`, or `frames` or `bytes` of them wait. docs/nic_service.md#coalescing
+// The times at which frames of the LAN are delivered to a host (SET_COALESCE): once the first of
+// them has waited for `microseconds`, or `frames` or `bytes` of them wait.
+// docs/nic_service.md#coalescing
 struct Coalescing {
   static constexpr std::uint32_t kMicrosecondsMax = 100'000;
   static constexpr std::uint32_t kFramesMax = 1024;

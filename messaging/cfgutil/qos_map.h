@@ -19,7 +19,7 @@ struct QosMap {
   static constexpr std::size_t kPriorities = 8;
   static constexpr std::size_t kCodePoints = 64;
   static constexpr std::size_t kLevelsMax = 3;  // different ones in a map
-  // fabric::kSlMax, which this folder does not see (host_module/nic_run.cc compares them).
+  // fabric::kSlMax, which this folder does not see (messaging/connection.cc compares them).
   static constexpr std::uint8_t kServiceLevelMax = 15;
 
   std::array<std::uint8_t, kPriorities> priorities = filled<kPriorities>();

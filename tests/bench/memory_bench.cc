@@ -126,7 +126,7 @@ void write_once(fabric::testing::AdapterPair& pair, fabric::Qpn qpn, const fabri
   CHECK(pair.b().sent[0].status == fabric::WcStatus::kSuccess);
 }
 
-// How often a 64 KiB write is checked on its way, at both ends.
+// Returns how often a 64 KiB write is checked on its way, at both ends.
 std::uint64_t checks_of_a_write(fabric::testing::AdapterPair& pair, fabric::Qpn qpn) {
   std::vector<std::byte> from_bytes(kWriteBytes), to_bytes(kWriteBytes);
   CountedSpace from(from_bytes), to(to_bytes);

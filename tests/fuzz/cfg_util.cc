@@ -177,7 +177,7 @@ class CfgRun {
                                 CfgCode::kVlanAdd,     CfgCode::kVlanDel,  CfgCode::kSetPvid,
                                 CfgCode::kSetOffloads, CfgCode::kGetStats, CfgCode::kReset,
                                 CfgCode::kSetFilter,   CfgCode::kGetState, CfgCode::kEcho};
-    // How frames are delivered; the list of NICs.
+    // The requests about the delivery of frames, and the list of NICs.
     constexpr std::array kDelivery{CfgCode::kSetQueues, CfgCode::kSetCoalesce, CfgCode::kSetQos,
                                    CfgCode::kListNics};
     CfgCode code = kCodes[choice % kCodes.size()];

@@ -106,7 +106,7 @@ class PortRun final : private LinkObserver {
   }
 
  private:
-  // Who has proved to be where: the address, the identity, the process.
+  // A peer that has proved where it is: the address, the identity, the process.
   struct Proof {
     std::size_t peer = 0;
     std::uint64_t eui64 = 0;

@@ -112,6 +112,17 @@ INSTANTIATE_TEST_SUITE_P(
                       PathCase{"full_profile_has_packet_crcs", {}, 0, LinkProfile::kFull, false}),
     [](const auto& test) { return test.param.name; });
 
+// Where cells pass switches, only the packet CRC is end to end.
+TEST(SentRuns, S001_38_queue_pairs_over_links_with_credits_send_packet_crcs_unasked) {
+  for (const LinkProfile profile : {LinkProfile::kSpeed, LinkProfile::kFull}) {
+    PairOptions options;
+    options.profile = profile;
+    AdapterPair pair(options);
+    const QpPair qp = pair.connect({});
+    EXPECT_EQ(pair.a().qp(qp.a).sends_packet_crc(), profile == LinkProfile::kFull);
+  }
+}
+
 TEST(SentRuns, S002_19_memory_that_is_deregistered_in_the_middle_of_a_run_fails_the_post) {
   AdapterPair pair;
   QpInit init;

@@ -1,5 +1,5 @@
-// How a stream ends: a refused access with the letter of its check, at both sides; memory of the
-// own side that is gone; a Send longer than its receive.
+// Tests the end of a stream: a refused access with the letter of its check, at both sides; memory
+// of the own side that is gone; a Send longer than its receive.
 #include <gtest/gtest.h>
 
 #include "tests/support/stream_harness.h"

@@ -29,8 +29,8 @@ constexpr std::size_t kDatagramMax = 1400;
 constexpr std::size_t kMessageMax = 4096;
 constexpr std::size_t kChoices = 128;  // bytes of an Input
 
-// How many of a thousand acts lie in a message, and in an RDMA write. A connection that lies often
-// ends soon, and who reaches for memory eight times is not admitted any more.
+// The number of acts per thousand that lie in a message, and in an RDMA write. A connection that
+// lies often ends soon, and who reaches for memory eight times is not admitted any more.
 constexpr std::array<std::uint64_t, 3> kLies{1, 20, 200};
 constexpr std::array<std::uint64_t, 3> kWrites{0, 1, 100};
 

@@ -58,7 +58,6 @@ class PoolCanary {
   }
   // The pair gives pages back, which then hold zeros.
   bool pages_go = false;
-  std::size_t elements_used() const { return covered_.size(); }
 
  private:
   static constexpr int kPattern = 0xA5;

@@ -26,7 +26,7 @@ bool exchange(World& world, int frames) {
   });
 }
 
-// How many queues have brought frames to this side.
+// Returns the number of queues that have brought frames to this side.
 std::size_t queues_used(fabric::Adapter& adapter, const messaging::Connection& group) {
   std::size_t used = 0;
   for (const messaging::ChannelView& channel : group.channels()) {

@@ -22,7 +22,7 @@ class LogLines {
     }
     return text;
   }
-  // How many of them have these words.
+  // Returns the number of them that have these words.
   std::size_t count(const std::string& words) const {
     const auto events = base::events().since(first_, base::kEventsKept).events;
     return static_cast<std::size_t>(std::ranges::count_if(

@@ -24,7 +24,8 @@ class MrTableModel {
   MrTableModel();
   // Runs the case on a new table. Empty: table and model agree; else where they do not.
   std::string run(std::span<const std::uint64_t> words);
-  // How many accesses passed, over all cases: a model that never allows anything shows nothing.
+  // Returns the number of accesses that passed, over all cases: a model that never allows anything
+  // shows nothing.
   std::uint64_t passed() const { return passed_; }
 
  private:
@@ -114,7 +115,7 @@ class MrTableModel {
 
   // The letter of a local or remote access, '-' if it passes.
   char letter(const Request& request, fabric::AccessKind kind) const;
-  // Where byte `offset` of the entry lies, nullptr if its page is out.
+  // Returns the place of byte `offset` of the entry, nullptr if its page is out.
   std::byte* where(const Entry& entry, std::uint64_t offset) const;
   // Brings in the page of the byte, as the table will; false if the source is dry.
   bool touch(const Entry& entry, std::uint64_t offset);

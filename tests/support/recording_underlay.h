@@ -54,7 +54,6 @@ class RecordingUnderlay final : public UnderlayDecorator {
     }
     injected_.push_back(std::move(batch));
   }
-  bool has_injected() const { return !injected_.empty(); }
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
     if (blocks) return SendStatus::kBlocked;

@@ -1,10 +1,10 @@
 // Two VIs over a pair of adapters: each side has a kernel agent, one completion queue for both
 // queues, a region of descriptors in slots of 128 bytes, and a region of data.
 //
-//   ViBench harness(ViReliability::kDelivery);            // connected
-//   const auto at = bench.b.write(send_of(harness.b.data(0, 100)));
+//   ViHarness harness(ViReliability::kDelivery);            // connected
+//   const auto at = harness.b.write(send_of(harness.b.data(0, 100)));
 //   harness.b.post_and_ring(ViQueue::kSend, at);
-//   bench.run_until([&] { return harness.b.done.size() == 1; });
+//   harness.run_until([&] { return harness.b.done.size() == 1; });
 #pragma once
 
 #include <cstring>

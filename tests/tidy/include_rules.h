@@ -1,5 +1,5 @@
-// Who may include whom (docs/ARCHITECTURE.md, "Folders"): one row per folder, the
-// allowed targets in it; and which folder or file may include a third party's headers.
+// The rules of includes (docs/ARCHITECTURE.md, "Folders"): one row per folder, the allowed targets
+// in it; and the folders and files that may include a third party's headers.
 #pragma once
 
 #include <map>
@@ -109,8 +109,8 @@ inline const std::vector<FolderRule>& folder_rules() {
   return kRules;
 }
 
-// Where headers of a third party may be included: files, folders with '/' behind them, or the files
-// of a folder with an extension ("folder/*.cc").
+// The places that may include headers of a third party: files, folders with '/' behind them, or the
+// files of a folder with an extension ("folder/*.cc").
 struct ThirdPartyRule {
   std::string_view name;
   std::regex header;  // over the included path
@@ -144,7 +144,8 @@ inline const std::vector<ThirdPartyRule>& third_party_rules() {
       {"OpenSSL",
        std::regex("openssl/.*"),
        {"control/identity.cc", "fabric_emul/link/siphash.cc", "fabric_emul/session/crypto.cc",
-        "fabric_emul/session/aead_openssl.cc", "fabric_emul/session/secret.cc", "messaging/"}},
+        "fabric_emul/session/aead_openssl.cc", "fabric_emul/session/keys.cc",
+        "fabric_emul/session/secret.cc", "messaging/"}},
       {"libipsec-mb", std::regex("intel-ipsec-mb\\.h"), {"fabric_emul/session/aead_ipsec_mb.cc"}},
       {"toml++", std::regex("toml\\+\\+/.*"), {"control/config/toml.cc"}},
   };

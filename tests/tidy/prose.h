@@ -173,7 +173,7 @@ inline bool is_shell(const SourceFile& file) {
 }
 
 inline std::string prose_of(const SourceFile& file) {
-  const bool is_manual = file.ends_with(".8") || file.ends_with(".1");
+  const bool is_manual = file.ends_with(".8") || file.ends_with(".7") || file.ends_with(".1");
   if (file.is_cpp() || file.ends_with(".proto")) return prose_of_cpp(file.text);
   if (file.ends_with(".svg")) return prose_of_picture(file.text);
   if (file.ends_with(".md") || is_manual) {

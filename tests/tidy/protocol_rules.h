@@ -15,8 +15,8 @@ inline constexpr std::string_view kProtocolPages = "docs/protocol";
 inline constexpr std::array<std::string_view, 1> kClauseSamples = {
     "tests/tidy/protocol_rules_test.cc"};
 
-// Where each clause is defined, "path:line"; the second place of one that is defined twice is a
-// finding.
+// Returns the place where each clause is defined, "path:line"; the second place of one that is
+// defined twice is a finding.
 inline std::map<std::string, std::string> clauses_of(const SourceTree& tree, Findings& findings) {
   static const std::regex kDefinition(R"(^- \*\*(P-[A-Z]+-[1-9]\d*)\.\*\* .*)");
   std::map<std::string, std::string> clauses;

@@ -166,7 +166,7 @@ class ReferenceChecker {
     return paths_.has_name(path) || paths_.has_path(joined_path(file_->path, path));
   }
 
-  // Where a reader of the file looks: from the root, and in its folder.
+  // The path exists where a reader of the file looks: from the root, or in its folder.
   bool is_found_from_here(const std::string& path) const {
     return paths_.has_path(path) || paths_.has_path(joined_path(file_->path, path));
   }

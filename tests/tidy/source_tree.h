@@ -71,10 +71,11 @@ inline SourceTree load_tree(const std::filesystem::path& root) {
   static constexpr std::array kFolders = {
       "base",       "fabric_emul", "lan_bridge",    "messaging", "control", "host_module",
       "iou_module", "conformance", "switch_module", "tools",     "tests",   "docs",
-      "scripts",    "packaging",   "cmake",         ".ci"};
-  static constexpr std::array kText = {".h",    ".cc", ".md",      ".txt", ".cmake", ".proto",
-                                       ".sh",   ".py", ".json",    ".8",   ".1",     ".in",
-                                       ".toml", "",    ".service", ".lua"};
+      "scripts",    "packaging",   "cmake",         "debian",    ".ci"};
+  static constexpr std::array kText = {".h",    ".cc",   ".md",       ".txt",   ".cmake", ".proto",
+                                       ".sh",   ".py",   ".json",     ".8",     ".1",     ".in",
+                                       ".toml", "",      ".service",  ".lua",   ".svg",   ".7",
+                                       ".html", ".fish", ".postinst", ".prerm", ".rules", ".conf"};
   SourceTree tree;
   const auto take = [&](const std::filesystem::path& path) {
     // Of other files, pictures for example, only the path counts.

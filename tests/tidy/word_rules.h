@@ -249,14 +249,20 @@ class WordChecker {
   std::size_t line_at_ = 0;
 };
 
-// Headings and head comments are sentences or names, never a clause that begins with "What".
+// Headings and head comments are sentences or names, never a clause such as "What it does" or
+// "Which host may attach".
 inline Findings check_headings(const SourceFile& file) {
   Findings findings;
   std::size_t number = 0;
   for (std::string_view line : lines_of(file.text)) {
     ++number;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    const bool is_comment = file.is_cpp() && line.starts_with("// What ");
+    static constexpr std::array<std::string_view, 7> kClauses = {
+        "// Which ", "// How ", "// Who ", "// Where ", "// When ", "// Why ", "// Whether "};
+    const bool is_head = number == 1 && std::ranges::any_of(kClauses, [&](auto one) {
+                           return line.starts_with(one);
+                         });
+    const bool is_comment = file.is_cpp() && (line.starts_with("// What ") || is_head);
     const std::size_t level = file.ends_with(".md") ? line.find_first_not_of('#') : 0;
     const bool is_heading =
         level != std::string_view::npos && level > 0 &&

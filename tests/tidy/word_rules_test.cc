@@ -123,8 +123,10 @@ TEST(WordRules, headings_are_no_clauses) {
   EXPECT_EQ(count("docs/a.md", "# Where time passes\n"), 1U);
   EXPECT_EQ(count("docs/a.md", "## Findings\n\nWhat is measured.\n"), 0U);
   EXPECT_EQ(count("base/a.h", "// What it does.\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "// Which host it is.\n"), 1U);
+  EXPECT_EQ(count("base/a.h", "// Hosts.\n// When it is late, it ends.\n"), 0U);
   EXPECT_EQ(count("base/a.h", "// It does what\n"), 0U);
-  EXPECT_EQ(count("base/a.h", "// Whether it does.\nbool does();\n"), 0U);
+  EXPECT_EQ(count("base/a.h", "\n// Whether it does.\nbool does();\n"), 0U);
 }
 
 TEST(WordRules, every_phrase_of_the_table_is_found) {

@@ -41,7 +41,7 @@ struct Path {
     there.join(back);
     back.join(there);
   }
-  // How many of `datagrams` arrive, and in how many batches.
+  // Returns how many of `datagrams` arrive, and in `batches` in how many batches.
   std::size_t send(std::size_t datagrams, std::size_t& batches) {
     const std::vector<std::byte> bytes(datagrams * Bottleneck::kDatagramBytes);
     std::size_t arrived = 0;

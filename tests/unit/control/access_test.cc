@@ -1,4 +1,4 @@
-// Who may ask a program, and when.
+// Tests the access of users to a program, and the times when it serves them.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

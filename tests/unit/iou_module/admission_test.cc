@@ -1,5 +1,5 @@
-// Who may attach at a queue, with which rights, and what a reload changes. Host N is a process of
-// user 1000 + N on this machine.
+// Tests the admission of hosts at a queue, their rights, and what a reload changes. Host N is a
+// process of user 1000 + N on this machine.
 #include "iou_module/admission.h"
 
 #include "tests/unit/iou_module/unit_harness.h"

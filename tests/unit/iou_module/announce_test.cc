@@ -1,4 +1,4 @@
-// Which hosts the unit requests to ANNOUNCE, and when.
+// Tests which hosts the unit requests to ANNOUNCE, and when.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness {

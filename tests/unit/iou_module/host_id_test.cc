@@ -1,4 +1,4 @@
-// Which host a host is: users of the machine who state the EUI-64 of another.
+// Tests the identity of a host: users of the machine who state the EUI-64 of another.
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness::host_id_test {

@@ -1,5 +1,5 @@
-// Where a pushed frame lies while it arrives and afterwards: in its pool element and nowhere else
-// [S001-22]; and what a frame by SendData makes the receiver send: nothing [S001-23].
+// Tests that a pushed frame lies in its pool element and nowhere else, while it arrives and
+// afterwards [S001-22], and that a frame by SendData makes the receiver send nothing [S001-23].
 #include <gtest/gtest.h>
 
 #include "fabric_emul/wire/flit.h"
@@ -24,7 +24,7 @@ bool ends_a_write(base::Bytes datagram) {
   return false;
 }
 
-// How many bytes of the numbered frame lie in the pools, from its first byte on.
+// Returns the number of bytes of the numbered frame that lie in the pools, from its first byte on.
 std::size_t bytes_in_pools(ChannelSide& side, base::Bytes frame) {
   std::size_t most = 0;
   for (const base::MutableBytes pool : side.pair->TEST_pool_memory()) {

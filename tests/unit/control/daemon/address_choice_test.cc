@@ -1,4 +1,4 @@
-// Which address of a name is used, step by step.
+// Tests the choice among the addresses of a name, step by step.
 #include "control/daemon/address_choice.h"
 
 #include <gtest/gtest.h>

@@ -70,7 +70,8 @@ TEST_F(EchoRunTest, without_any_reply_it_fails) {
   end_echo(1s, false);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->status, ReplyStatus::kFailed);
-  EXPECT_EQ(reply->text, "no reply from the other side");
+  EXPECT_EQ(reply->text,
+            "no reply from the other side: check that its program runs and that the link is up");
 }
 
 TEST_F(EchoRunTest, what_cannot_be_sent_ends_it) {

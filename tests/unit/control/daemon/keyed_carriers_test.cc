@@ -1,4 +1,4 @@
-// Who may have sessions on which carrier of a program.
+// Tests which peers may have sessions on each carrier of a program.
 #include "control/daemon/keyed_carriers.h"
 
 #include <gtest/gtest.h>

@@ -83,9 +83,9 @@ TEST_F(UplinksTest, B_06_one_is_enough_where_not_all_are_needed) {
   EXPECT_FALSE(uplinks.is_open(2)) << "nobody comes to shared memory later";
   support::LogLines log;
   uplinks.warn_of_missing();
-  EXPECT_THAT(log.text(), HasSubstr("the peer udp://unit.example:7471 cannot be reached yet: "
-                                    "it is looked for until it is found"));
-  EXPECT_THAT(log.text(), HasSubstr("the peer shm://lab cannot be reached: left out"));
+  EXPECT_THAT(log.text(), HasSubstr("the peer udp://unit.example:7471 cannot be reached; "
+                                    "retrying"));
+  EXPECT_THAT(log.text(), HasSubstr("the peer shm://lab cannot be reached: skipped"));
   EXPECT_THAT(log.text(), Not(HasSubstr("10.0.0.2")));
 }
 

@@ -1,4 +1,4 @@
-// Which refusals of a link are worth a line.
+// Tests which refusals of a link are worth a line.
 #include "fabric_emul/link/refusal_log.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ class PlacementPagesTest : public testing::Test {
                                   {kStart, {}, nullptr, nullptr})
                   .value();
   }
-  // Where byte `offset` of the region is among all frames.
+  // Returns the place of byte `offset` of the region among all frames.
   static std::size_t place(std::uint64_t offset) {
     static constexpr std::array<std::size_t, 4> kOrder{4, 1, 2, 0};
     return kOrder[(kFirst + offset) / kFrameOverheadBytes] * kFrameOverheadBytes +

@@ -1,4 +1,4 @@
-// Which entries are collected, and which never are.
+// Tests which entries are collected, and which never are.
 #include "fabric_emul/regcache/registration_gc.h"
 
 #include <gtest/gtest.h>

@@ -90,7 +90,8 @@ TEST_F(SessionAttackTest, L_10_a_hello_of_a_stranger_gets_no_reply) {
   EXPECT_EQ(count(SessionCounter::kRxDropFormat), before + 1);
 }
 
-// Who sees the datagrams, and so knows index and counter, and what is in the clear without keys.
+// The attacker sees the datagrams, and so knows index and counter, and what is in the clear without
+// keys.
 TEST_F(SessionAttackTest, S_54_forged_datagrams_are_dropped) {
   world_.start();
   world_.connect();

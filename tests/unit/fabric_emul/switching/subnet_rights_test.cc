@@ -1,5 +1,5 @@
-// Who may manage: switches by their cables, and of managers the best. What does not agree with the
-// topology file is refused.
+// Tests the right to manage: switches have it by their cables, and of managers the best has it.
+// Everything that does not agree with the topology file is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

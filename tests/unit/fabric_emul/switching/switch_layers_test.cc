@@ -178,7 +178,7 @@ TEST(RouterLayersTest, S000_41_what_comes_from_another_subnet_begins_in_the_firs
   EXPECT_EQ(got, kDataLanes);
 }
 
-// Where a mesh has lost cables, routes may have two dips: up*/down* leads to all that is left.
+// If a mesh has lost cables, routes may have two dips: up*/down* leads to all that is left.
 TEST(LayeredRoutesTest, S000_41_what_has_two_dips_is_routed_by_updown) {
   Topology line;
   const std::uint16_t lids[] = {1, 4, 2, 5, 3, 6};

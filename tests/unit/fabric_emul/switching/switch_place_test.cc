@@ -1,4 +1,5 @@
-// Who comes to a port of a switch and is not what the topology has there: refused, with one line.
+// Tests that a switch refuses, with one line, whoever comes to a port and is not what the topology
+// has there.
 #include <gtest/gtest.h>
 
 #include "fabric_emul/switching/switch.h"

@@ -1,4 +1,4 @@
-// Which attributes go with which change, and that a refused change is refused whole.
+// Tests which attributes go with which change, and that a refused change is refused whole.
 #include "fabric_emul/transport/qp_attr.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// How long datagrams may be: interfaces and routes decide, and ICMP does not, whoever sends it.
+// Tests the maximum length of datagrams: interfaces and routes decide, and ICMP does not, whoever
+// sends it.
 #include <gtest/gtest.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip.h>

@@ -1,4 +1,4 @@
-// Which interfaces stand on another one.
+// Tests that interfaces that stand on another one are found.
 #include <gtest/gtest.h>
 #include <net/if.h>
 

@@ -1,4 +1,4 @@
-// When a user of pools requests more elements, and which requests their owner can grant.
+// Tests when a user of pools requests more elements, and which requests their owner can grant.
 #include <gtest/gtest.h>
 
 #include "messaging/pools/element_shortage.h"
