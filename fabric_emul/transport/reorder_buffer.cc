@@ -79,6 +79,13 @@ void ReorderBuffer::advance() {
   farthest_ = count_ == 0 ? 0 : farthest_ - 1;
 }
 
+void ReorderBuffer::advance_empty(std::uint32_t cells) {
+  const bool was_calm = calm_ >= kCalmCells;
+  calm_ += cells;
+  if (!was_calm && calm_ >= kCalmCells) free_chunks();
+  base_ += cells;
+}
+
 void ReorderBuffer::clear() {
   for (Slot& s : slots_) {
     if (s.bytes == 0) continue;

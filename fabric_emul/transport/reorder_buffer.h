@@ -32,6 +32,8 @@ class ReorderBuffer {
   base::Bytes expected() const;
   // The expected cell was taken, so every distance shrinks by one. Does nothing when empty().
   void advance();
+  // The same as `cells` calls of advance(). REQUIRES empty().
+  void advance_empty(std::uint32_t cells);
   bool empty() const { return count_ == 0; }
   std::size_t count() const { return count_; }
   void clear();

@@ -68,7 +68,9 @@ Responder::Step Responder::check_length(const CellView& cell) {
   if (wrong) return refuse(cell, AckCode::kInvalidRequest, kSubLength);
   if (h.op != Op::kRdmaWrite) return Step::kTaken;
   const std::uint64_t total = h.csn == 0 ? cell.va_mh->length : open_.target.length;
-  if (total > kPacketBytesMax) return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  if (total > kPacketBytesMax || total > std::uint64_t{kCellsPerPacketMax} * mcp) {
+    return refuse(cell, AckCode::kInvalidRequest, kSubLength);
+  }
   const std::uint64_t upto = std::uint64_t{h.csn} * mcp + h.payload_bytes;
   if (ends ? upto != total : upto >= total) {
     return refuse(cell, AckCode::kInvalidRequest, kSubLength);

@@ -88,6 +88,7 @@ void Responder::finish_run(std::uint32_t cells, base::Time now) {
   expected_csn_ += cells;
   expected_lcn_ = expected_lcn_ + cells;
   open_.bytes = std::uint64_t{expected_csn_} * context_.attr.mcp;
+  if (early_ != nullptr) early_->advance_empty(cells);
   if (unacked_cells_ + 1 < context_.attr.ack_interval && ack_at_ == base::kNever) {
     ack_at_ = now + limits_.ack_delay;
   }

@@ -306,6 +306,34 @@ TEST(HeaderPrediction, S004_04_a_run_behind_a_reply_is_acknowledged) {
   EXPECT_FALSE(model.qp().responder().has_reply_due());
 }
 
+// The memory of cells that came early is returned with the same cell, in a run or without one.
+TEST(HeaderPrediction, M_1_the_memory_of_early_cells_is_returned_behind_runs_too) {
+  PredictionTwins twins;
+  base::MemoryAccount in_runs(1 << 22), one_by_one(1 << 22);
+  base::MemoryAccount* account = &in_runs;
+  twins.both([&](PredictionTwin& twin) {
+    twin.connect({.common = {.mcp = kMcp, .memory = account}});
+    account = &one_by_one;
+  });
+  PredictionTwin& model = twins.with;
+  CellMaker maker(model.pair, 1, model.pairs[0].b, 0, model.pairs[0].a);
+  const auto write = [&] {
+    return write_of(maker, model.memory.start, model.memory.handle, 16 * kMcp, 1);
+  };
+  const Cells late = write();
+  for (int i = 0; i < 200; ++i) twins.take(write());
+  const std::uint64_t most = in_runs.used();
+  EXPECT_GT(most, 2 * ReorderBuffer::kKeptBytes);
+  twins.take(late);
+  for (std::uint32_t cells = 0; cells < ReorderBuffer::kCalmCells + 64; cells += 16) {
+    twins.take(write());
+    ASSERT_EQ(in_runs.used(), one_by_one.used()) << cells;
+  }
+  EXPECT_LT(in_runs.used(), most - ReorderBuffer::kKeptBytes);
+  EXPECT_GT(model.predicted(), ReorderBuffer::kCalmCells / 2);
+  EXPECT_EQ(twins.difference(), "");
+}
+
 // Pages that lie apart are no span, pages in a row are.
 TEST(HeaderPrediction, S002_09_pages_that_lie_apart_are_written_cell_by_cell) {
   PredictionTwins twins;

@@ -80,4 +80,11 @@ TEST(PayloadCrcTest, F_48_a_restarted_end_may_have_another_mode) {
   expect_stream(pair, PayloadCrcState::kOffSameMachine);
 }
 
+TEST(PayloadCrcTest, S001_35_the_shm_profile_carries_everything) {
+  PairOptions options;
+  options.crc_head_only = true;
+  AdapterPair pair(options);
+  expect_write_through_loss(pair);
+}
+
 }  // namespace splitnic::fabric::testing::payload_crc_test

@@ -75,6 +75,23 @@ TEST(ReorderBufferTest, M_1_memory_is_returned_when_no_cell_waits_any_more) {
   EXPECT_EQ(account.used(), 0U);
 }
 
+TEST(ReorderBufferTest, M_1_cells_that_are_taken_in_a_run_count_as_those_taken_one_by_one) {
+  constexpr std::size_t kChunk = 1024;
+  constexpr std::size_t kCells = 2 * ReorderBuffer::kKeptBytes / kChunk;
+  base::MemoryAccount account(1 << 20);
+  ReorderBuffer buffer(1024, kChunk, 1 << 20, &account);
+  for (std::size_t d = 1; d <= kCells; ++d) ASSERT_EQ(buffer.put(d, cell(d)), Put::kStored);
+  for (std::size_t d = 0; d <= kCells; ++d) buffer.advance();
+  ASSERT_TRUE(buffer.empty());
+  buffer.advance_empty(ReorderBuffer::kCalmCells - 2);
+  EXPECT_EQ(account.used(), kCells * kChunk);
+  buffer.advance_empty(20);
+  EXPECT_EQ(account.used(), ReorderBuffer::kKeptBytes);
+  EXPECT_EQ(buffer.put(1, cell(1)), Put::kStored);
+  buffer.advance();
+  EXPECT_TRUE(std::ranges::equal(buffer.expected(), cell(1)));
+}
+
 TEST(ReorderBufferTest, M_1_no_cell_is_kept_beyond_the_memory_of_the_peer) {
   base::MemoryAccount account(1000);
   ReorderBuffer buffer(64, 300, 1 << 20, &account);
