@@ -308,8 +308,8 @@ TEST(HeaderPrediction, S004_04_a_run_behind_a_reply_is_acknowledged) {
 
 // The memory of cells that came early is returned with the same cell, in a run or without one.
 TEST(HeaderPrediction, M_1_the_memory_of_early_cells_is_returned_behind_runs_too) {
+  base::MemoryAccount in_runs(1 << 22), one_by_one(1 << 22);  // outlive the queue pairs
   PredictionTwins twins;
-  base::MemoryAccount in_runs(1 << 22), one_by_one(1 << 22);
   base::MemoryAccount* account = &in_runs;
   twins.both([&](PredictionTwin& twin) {
     twin.connect({.common = {.mcp = kMcp, .memory = account}});
