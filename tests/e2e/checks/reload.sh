@@ -32,6 +32,13 @@ refuses_reload() {
   wait_until 3 has_lines "$who" "is reloaded\|is not reloaded" $((before + 2)) || fail "SIGHUP is not in the log of $who"
 }
 
+both_reload() {
+  pings_begin
+  reloads iou "nothing has changed"
+  reloads host "nothing has changed"
+  pings_end "both reload"
+}
+
 check_programs() {
   config host 'failback = 60' 'log-level = "info"' 'metrics = "127.0.0.1:9478"'
   config iou 'log-level = "info"'
@@ -61,7 +68,9 @@ check_programs() {
   config host 'failback = "never"' 'log-level = "debug"' 'metrics = "127.0.0.1:9478"'
   reloads host "nothing has changed"
 
-  pings_within "reloads" 250
+  pings_end "reloads"
+  gaps_within "reloads of both" 100 5000 both_reload
+  equal "connections that ended" "$(counter host host.pair.downs)" 0
 }
 
 address_is() { [ "$(in_ns "$ns_host" cat /sys/class/net/nic0/address)" = "$1" ]; }
@@ -165,7 +174,8 @@ check_max_hosts() {
     "nothing has changed; max-hosts is 2, the number at the start: start the program again for 7"
   within "the second host" 10000 is_up host2
   reloads iou "nothing has changed; max-hosts is 2, the number at the start: start the program again for 7"
-  pings_within "reloads of max-hosts" 250
+  pings_end "reloads of max-hosts"
+  equal "connections that ended" "$(counter host host.pair.downs)" 0
 }
 
 # What the command line has stays, whatever the file has.

@@ -13,6 +13,7 @@
 #include "base/endian.h"
 #include "lan_bridge/ports/packet_port.h"
 #include "lan_bridge/ports/tap_port.h"
+#include "tests/support/one_cpu.h"
 #include "tests/unit/lan_bridge/port_harness.h"
 
 namespace splitnic::lan::queue_harness {
@@ -102,10 +103,7 @@ inline void for_each_processor(const std::function<void(int cpu)>& body) {
   ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
   for (int cpu = 0; cpu < 4; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    const support::OneCpu pinned(cpu);
     body(cpu);
   }
 }

@@ -13,6 +13,7 @@
 
 #include "fabric_emul/underlay/incoming_cpu.h"
 #include "fabric_emul/underlay/udp_underlay.h"
+#include "tests/support/one_cpu.h"
 #include "tests/support/refuse_call.h"
 
 namespace splitnic::fabric {
@@ -29,13 +30,6 @@ std::optional<PeerAddress> sender_of_next(UdpUnderlay& underlay) {
 bool may_load_programs() {
   const base::UniqueFd socket(::socket(AF_INET, SOCK_DGRAM, 0));
   return IncomingCpu::of(socket.get()).has_value();
-}
-
-void run_on(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
 struct OnLoopback {
@@ -63,7 +57,7 @@ TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
     const auto [listener, client] = on_loopback();
     EXPECT_FALSE(client->came_in_on_this_cpu()) << "nothing came in";
     EXPECT_FALSE(listener->came_in_on_this_cpu()) << "nothing came in";
-    run_on(cpus.front());
+    const support::OneCpu pinned(cpus.front());
     const std::vector<std::byte> hello(100);
     client->send(client->connected_to(), hello, hello.size());
     const auto from = sender_of_next(*listener);
@@ -73,7 +67,7 @@ TEST(UdpIncomingCpuTest, both_sides_know_the_processor_of_the_last_batch) {
     EXPECT_TRUE(client->came_in_on_this_cpu());
     EXPECT_EQ(listener->came_in_on_this_cpu(), may_load_programs());
     if (cpus.size() > 1) {
-      run_on(cpus.back());
+      const support::OneCpu elsewhere(cpus.back());
       EXPECT_FALSE(client->came_in_on_this_cpu());
       EXPECT_FALSE(listener->came_in_on_this_cpu());
     }

@@ -9,13 +9,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_underlay.h"
 #include "tests/support/network_namespace.h"
+#include "tests/support/one_cpu.h"
 
 namespace splitnic::fabric::udp_path_mtu_test {
 
@@ -103,7 +109,62 @@ std::vector<char> report_v6(const sockaddr_in6& about, const sockaddr_in6& to, s
   return report;  // the kernel computes the checksum
 }
 
+// Echo replies that this namespace has received, which nothing but forge() sends here.
+int echo_replies_received(bool v4) {
+  if (!v4) {
+    std::ifstream counters("/proc/thread-self/net/snmp6");
+    std::string name;
+    for (int count = 0; counters >> name >> count;) {
+      if (name == "Icmp6InEchoReplies") return count;
+    }
+    return -1;
+  }
+  // A line of names and a line of numbers.
+  std::ifstream counters("/proc/thread-self/net/snmp");
+  std::string names;
+  std::string numbers;
+  while (std::getline(counters, names) && std::getline(counters, numbers)) {
+    std::istringstream name_of(names);
+    std::istringstream number_of(numbers);
+    std::string name;
+    std::string number;
+    while (name_of >> name && number_of >> number) {
+      if (name == "InEchoReps") return std::stoi(number);
+    }
+  }
+  return -1;
+}
+
+void send_icmp(const UdpAddress& to, const std::vector<char>& message) {
+  const int protocol = to.family() == AF_INET ? int{IPPROTO_ICMP} : int{IPPROTO_ICMPV6};
+  const base::UniqueFd raw(::socket(to.family(), SOCK_RAW | SOCK_CLOEXEC, protocol));
+  sockaddr_in6 where;
+  std::memcpy(&where, to.get(), to.bytes());
+  where.sin6_port = 0;
+  ASSERT_EQ(::sendto(raw.get(), message.data(), message.size(), 0,
+                     reinterpret_cast<const sockaddr*>(&where), to.bytes()),
+            static_cast<ssize_t>(message.size()));
+}
+
+std::vector<char> echo_reply(bool v4) {
+  std::vector<char> reply;
+  if (v4) {
+    icmphdr head{};
+    head.type = ICMP_ECHOREPLY;
+    append(reply, head);
+    const std::uint16_t sum = checksum(reply);
+    std::memcpy(&reply[offsetof(icmphdr, checksum)], &sum, sizeof sum);
+  } else {
+    icmp6_hdr head{};
+    head.icmp6_type = ICMP6_ECHO_REPLY;
+    append(reply, head);
+  }
+  return reply;
+}
+
 // Reports something to the owner of `about` of a datagram from there to `to`, as anybody can.
+// Returns when the report has been taken: on a busy machine the kernel puts that off, so an echo
+// reply follows, which waits in the same queue when it is sent by the same CPU.
 void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu, IcmpKind kind) {
   const bool v4 = about.family() == AF_INET;
   std::vector<char> report;
@@ -116,14 +177,16 @@ void forge(const UdpAddress& about, const UdpAddress& to, std::uint16_t mtu, Icm
   } else {
     report = report_v6(about.v6(), to.v6(), mtu, kind);
   }
-  const int protocol = v4 ? int{IPPROTO_ICMP} : int{IPPROTO_ICMPV6};
-  const base::UniqueFd raw(::socket(about.family(), SOCK_RAW | SOCK_CLOEXEC, protocol));
-  sockaddr_in6 where;
-  std::memcpy(&where, about.get(), about.bytes());
-  where.sin6_port = 0;
-  ASSERT_EQ(::sendto(raw.get(), report.data(), report.size(), 0,
-                     reinterpret_cast<const sockaddr*>(&where), about.bytes()),
-            static_cast<ssize_t>(report.size()));
+  const support::OneCpu pinned;
+  const int before = echo_replies_received(v4);
+  ASSERT_GE(before, 0);
+  send_icmp(about, report);
+  send_icmp(about, echo_reply(v4));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (echo_replies_received(v4) == before) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "no report arrives";
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 // That the datagram was too long.
