@@ -5,6 +5,7 @@
 //   4. release         the element or slot is free again
 //   5. push            by SendData or RDMA write, never both at the same time
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "messaging/channel_pair.h"
@@ -50,6 +51,17 @@ bool ChannelPair::poll_receives(base::Time now) {
     }
   }
   return made_progress;
+}
+
+void ChannelPair::collect_arrived(base::Time now) {
+  if (!recv_cq_ || data_ == nullptr) return;
+  fabric::WcBatch wcs;
+  for (std::size_t n; (n = adapter_.poll_cq(*recv_cq_, wcs)) > 0;) {
+    for (const fabric::Wc& wc : std::span(wcs).first(n)) {
+      const bool is_message = has_one_channel() ? !wc.has_idata : wc.qpn == control_->qpn();
+      if (wc.status == fabric::WcStatus::kSuccess && !is_message) take_write(wc, now);
+    }
+  }
 }
 
 void ChannelPair::take_message(MessageChannel& channel, MessageDispatch& dispatch,

@@ -99,6 +99,10 @@ class Connection final : private PairOwner {
     return pairs_.size() == 1 ? first().take_completed() : take_completed_in_order();
   }
   std::size_t pushes_in_flight() const;
+  // As ChannelPair::collect_arrived().
+  void collect_arrived(base::Time now) {
+    for_each([now](ChannelPair& pair) { pair.collect_arrived(now); });
+  }
   std::size_t unreceived() const;
   std::size_t receive(std::span<ReceivedFrame> out) {
     return pairs_.size() == 1 ? first().receive(out) : receive_from_all(out);

@@ -73,7 +73,7 @@ bool AttachedHost::is_drained() const {
 
 void AttachedHost::close(base::Time now) {
   if (!life_.close()) return;
-  rx_.count_ended();
+  rx_.count_ended(now);
   tx_.count_ended();
   connection_.close(now);
 }

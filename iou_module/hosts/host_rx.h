@@ -40,7 +40,8 @@ class HostRx {
   // Frames that the host has sent and that are not forwarded yet, whether received or not.
   std::size_t waiting() const { return connection_.unreceived() + batch_.size(); }
   // Counts them as ended with the connection. REQUIRES that it is not closed yet.
-  void count_ended() {
+  void count_ended(base::Time now) {
+    connection_.collect_arrived(now);
     stats_.count(HostCounter::kFromHostFrames, waiting());
     stats_.count(HostCounter::kFromHostBytes, batch_.bytes());
     // Frames that are not for the LAN are counted already; they wait only for those before them.

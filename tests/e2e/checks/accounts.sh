@@ -162,17 +162,19 @@ check_iou_killed() {
   in_flight host host.tx.drop.ended host.tx.lost
 }
 
-# Both processes stay, and the pair does not: the path carries less than a cell from now on, and the host connects
-# again.
-narrow() {
-  ip -n "$ns_iou" link set fab0 mtu 1280
+# Both processes stay, and the pair does not: the unit ends it, while the host acknowledges nothing, and the host connects again.
+evict() {
+  kill -STOP "${pid_of[host]}"
+  sleep 0.1
+  ask iou evict "$host_name" || fail "the host is not evicted"
+  kill -CONT "${pid_of[host]}"
   within "a new pair" 5000 has_paired_again
 }
 has_paired_again() { [ "$(counter host host.pair.ups)" -ge 2 ]; }
 
 check_pair_ended() {
-  begin_ending --cell 1364
-  under_pings narrow
+  begin_ending
+  under_pings evict
   balances
   [ $(($(difference host host.tx.lost) + $(difference unit iou.to_host.lost))) -gt 0 ] ||
     fail "the pair ended without a frame on its way: nothing is shown"

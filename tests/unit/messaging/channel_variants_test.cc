@@ -181,5 +181,23 @@ TEST(ChannelVariants, S001_52_without_an_agreement_a_context_selects_nothing) {
   EXPECT_FALSE(harness.unit().pair->agreement().peer_contexts_select);
 }
 
+// The peer knows that its write is here as soon as the adapter has acknowledged it.
+TEST(ChannelVariants, S001_14_a_frame_that_waits_for_poll_at_the_end_counts_as_arrived) {
+  for (const auto channels : {Channels::kTwo, Channels::kOne}) {
+    ChannelFixture harness({.host = {.channels = channels}});
+    ASSERT_TRUE(harness.connect());
+    harness.unit().polls = false;
+    harness.host().queue(1500);
+    harness.host().queue(1500);
+    ASSERT_TRUE(harness.run_until([&] { return harness.host().completed == 2; }));
+    ChannelPair& unit = *harness.unit().pair;
+    EXPECT_EQ(unit.unreceived(), 0U);
+    harness.host().pair->close(harness.clock.now());
+    ASSERT_TRUE(harness.run_until([&] { return !harness.unit().downs.empty(); }));
+    unit.collect_arrived(harness.clock.now());
+    EXPECT_EQ(unit.unreceived(), 2U);
+  }
+}
+
 }  // namespace
 }  // namespace splitnic::messaging::channel_variants_test
