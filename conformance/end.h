@@ -52,6 +52,7 @@ struct TargetIdentity {
   std::uint64_t instance = 0;  // 0: not known yet
   fabric::Eui64 eui64{};
   fabric::Lid lid{};
+  bool takes_fragments = false;
 };
 
 class End {

@@ -49,6 +49,7 @@ bool Host::link() {
   target_.instance = reply->instance;
   target_.eui64 = reply->eui64;
   target_.lid = reply->lid;
+  target_.takes_fragments = reply->takes_fragments();
   lid_ = reply->offered_lid;
   mcp_ = std::min(mcp_, reply->mcp_max);
   is_linked_ = true;

@@ -22,6 +22,7 @@ struct UnitLink {
   bool is_up = false;
   std::uint16_t host_mcp_max = 0;  // of the host's INIT
   fabric::Eui64 host_eui64{};
+  bool host_takes_fragments = false;
   std::uint64_t host_instance = 0;
   // The instance of the unit that the host was linked to before this one, as long as it may not
   // have taken READY of this one. 0: none.

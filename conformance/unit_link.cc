@@ -26,6 +26,7 @@ Unit::Unit(Line& line, UnitLink& link, const EndConfig& config, base::Random& ra
   instance_ = link.instance;
   target_.instance = link.host_instance;
   target_.eui64 = link.host_eui64;
+  target_.takes_fragments = link.host_takes_fragments;
   lid_ = kUnitLid;
   target_.lid = kHostLid;
 }
@@ -73,6 +74,7 @@ void Unit::take_init(const Event& event) {
       link_.host_mcp_max = theirs.mcp_max;
       mcp_ = std::min(mcp_, theirs.mcp_max);
       link_.host_eui64 = target_.eui64 = theirs.eui64;
+      link_.host_takes_fragments = target_.takes_fragments = theirs.takes_fragments();
       link_.host_instance = target_.instance = theirs.instance;
       start_lanes(theirs, theirs.nonce, false);
       return send(reply_to(InitStep::kReady, theirs));

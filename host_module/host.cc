@@ -13,6 +13,10 @@ namespace {
 using namespace std::chrono_literals;
 constexpr base::Duration kRetryMin = 100ms;  // after a connection failed or was refused; doubled
 constexpr base::Duration kRetryMax = 1s;
+// A connection that is renewed delivers what is on the way for this long at most.
+constexpr base::Duration kRenewWithin = 1s;
+// By then both ends know that the path is narrower.
+constexpr base::Duration kShortenAfter = 2s;
 // Below this rate a NIC is idle. Some elements of each pool keep their memory, so that a broadcast
 // does not take it back.
 constexpr std::uint64_t kIdleFramesPerSecond = 10;
@@ -57,6 +61,8 @@ bool Host::step(base::Time now, bool tap_readable) {
 }
 
 void Host::keep_connected(base::Time now) {
+  if (now >= shorten_at_) shorten_cells();
+  if (is_renewing() && (is_drained() || now >= renew_by_)) end_renewed();
   if (has_connection_failed_) {
     has_connection_failed_ = false;
     end_connection(now);
@@ -107,10 +113,15 @@ void Host::follow(const QueueZero& state) {
   }
 }
 
-// Frames in flight are lost and counted. The interface keeps its carrier.
+// The connection delivers what is on the way before it ends. The interface keeps its carrier.
 void Host::renew_connection(const std::string& why) {
-  if (connection_ == nullptr || has_connection_failed_) return;
+  if (connection_ == nullptr || has_connection_failed_ || is_renewing()) return;
   base::log_info(queue_follower_.label() + "the connection to the I/O unit ends: " + why);
+  renew_by_ = now_ + kRenewWithin;
+}
+
+void Host::end_renewed() {
+  renew_by_ = base::kNever;
   if (was_connection_up_) {
     counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueDowns
                                                   : HostCounter::kPairDowns);
@@ -143,11 +154,13 @@ void Host::attach_queue(base::Time now) {
 
 // Counts every frame in flight by its drop reason, then closes.
 void Host::end_connection(base::Time now) {
+  connection_->collect_arrived(now);
   counters_.add(HostCounter::kTxLost, connection_->pushes_in_flight());
   counters_.add(HostCounter::kTxDropEnded, pending_.size());
   counters_.add(HostCounter::kRxDropEnded, rx_.size() - rx_done_ + connection_->unreceived());
   connection_->close(now);
   connection_.reset();
+  renew_by_ = base::kNever;
   pending_.clear();
   rx_.clear();
   rx_done_ = 0;
@@ -194,8 +207,8 @@ void Host::set_idle_release(base::Duration after) {
 }
 
 base::Time Host::deadline() const {
-  base::Time at =
-      std::min({adapter_.deadline(), idle_check_at_, queue_follower_.deadline(), nic_.deadline()});
+  base::Time at = std::min({adapter_.deadline(), idle_check_at_, queue_follower_.deadline(),
+                            nic_.deadline(), shorten_at_, renew_by_});
   if (connection_ != nullptr)
     at = std::min(at, connection_->deadline());
   else if (may_connect(base::kNever))
@@ -226,14 +239,30 @@ void Host::abandon(base::Time now) {
   connection_.reset();
 }
 
-// Cells of the old size no longer pass. The next connection uses smaller ones; frames in flight are
-// lost and counted.
+// Cells of the old size no longer pass whole. In fragments they do; without these the connection
+// ends at once, and frames in flight are lost and counted. The next one uses smaller cells.
 void Host::on_path_narrowed(fabric::Link& link) {
-  if (&link != link_ || connection_ == nullptr ||
-      connection_->first().cell_payload_max() <= link.mcp())
-    return;
-  on_pair_down(connection_->first(), "the path carries cells of " + std::to_string(link.mcp()) +
-                                         " bytes now: reconnecting with that size");
+  if (!has_longer_cells(link)) return;
+  const std::string found =
+      "the path carries cells of " + std::to_string(link.mcp()) + " bytes now";
+  if (!link.uses_fragments()) {
+    return on_pair_down(connection_->first(), found + ": reconnecting with that size");
+  }
+  base::log_info(queue_follower_.label() + found + ": longer ones are sent in fragments");
+  shorten_at_ = now_ + kShortenAfter;
+}
+
+bool Host::has_longer_cells(const fabric::Link& link) const {
+  return &link == link_ && connection_ != nullptr &&
+         connection_->first().cell_payload_max() > link.mcp();
+}
+
+// A lost datagram costs a whole cell, and the last fragment of a cell may be short.
+void Host::shorten_cells() {
+  shorten_at_ = base::kNever;
+  if (link_ == nullptr || !has_longer_cells(*link_)) return;
+  renew_connection("a new one has cells of " + std::to_string(link_->mcp()) +
+                   " bytes, which the path carries");
 }
 
 fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
@@ -282,6 +311,7 @@ void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {
   why == kPeerDisconnected ? nic_.on_unit_stopped(now_) : nic_.on_pair_down(now_);
   if (connection_->possible() < connection_->queues()) queues_possible_ = connection_->possible();
   if (!was_connection_up_) choice_.pass_over(now_);
+  renew_by_ = base::kNever;
   has_connection_failed_ = true;
 }
 

@@ -207,7 +207,13 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   void keep_connected(base::Time now);
   void end_connection(base::Time now);
+  // The connection ends in an orderly way, and another one begins.
   void renew_connection(const std::string& why);
+  bool is_renewing() const { return renew_by_ != base::kNever; }
+  void end_renewed();
+  // Whether the connection has cells that its link carries in fragments only.
+  bool has_longer_cells(const fabric::Link& link) const;
+  void shorten_cells();
   void make_connection();
   std::vector<std::uint8_t> levels_to_use() const;
   bool move_frames(base::Time now, bool tap_readable);
@@ -238,6 +244,8 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   messaging::QosQueues qos_queues_;
   bool has_connection_failed_ = false;
   bool was_connection_up_ = false;
+  base::Time renew_by_ = base::kNever;    // when a connection that is renewed ends at the latest
+  base::Time shorten_at_ = base::kNever;  // when shorten_cells() is due
   std::vector<Unit> units_;
   UnitChoice choice_;
   bool may_be_double_ = false;  // a link to a unit came up

@@ -15,14 +15,15 @@ constexpr std::size_t kRxBatchesMax = 8;  // per iteration: all receive slots of
 }  // namespace
 
 bool Host::move_frames(base::Time now, bool tap_readable) {
+  const bool is_ending = is_stopping_ || is_renewing();
   bool made_progress = connection_->poll(now);
   if (connection_->up()) {
     made_progress |= move_rx(now);
-    made_progress |= move_tx(now, tap_readable && !is_stopping_);
-  } else if (is_stopping_) {
+    made_progress |= move_tx(now, tap_readable && !is_ending);
+  } else if (is_ending) {
     made_progress |= move_rx(now);
   }
-  if (is_stopping_ && connection_->up() && pending_.empty()) connection_->begin_close();
+  if (is_ending && connection_->up() && pending_.empty()) connection_->begin_close();
   return made_progress;
 }
 

@@ -190,11 +190,13 @@ void Iou::on_foreign_partition(fabric::Link& link, fabric::PartitionKey key) {
                  fabric::text_of(key) + ", and this I/O unit is not: give both one --partition");
 }
 
-// Queue pairs are not ended in the middle of a flush, so the hosts end in the next iteration.
+// Where the link does not cut longer cells into fragments, its hosts connect once more. Queue pairs
+// are not ended in the middle of a flush, so they end in the next iteration.
 void Iou::on_path_narrowed(fabric::Link& link) {
   base::log_info("the path to " + link.peer_name() + " now carries cells of at most " +
-                 std::to_string(link.mcp()) + " bytes");
-  narrowed_.push_back(&link);
+                 std::to_string(link.mcp()) + " bytes" +
+                 (link.uses_fragments() ? ": longer ones are sent in fragments" : ""));
+  if (!link.uses_fragments()) narrowed_.push_back(&link);
 }
 
 // Cells of the old size no longer pass such a link: its host connects again and gets smaller ones.

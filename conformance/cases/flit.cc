@@ -136,6 +136,61 @@ void add_dropped_flits(SharedGroup& group) {
            });
 }
 
+// The flits of a cell that is cut in two, as cell `number`.
+struct Halves {
+  ByteVector first, second;
+};
+Halves halves_of(const End& h, const ByteVector& cell, std::uint16_t number) {
+  const std::size_t at = cell.size() / 2 / fabric::kFragmentUnit * fabric::kFragmentUnit;
+  const auto part = [&](std::size_t from, std::size_t bytes, std::uint8_t other_end) {
+    FlitHeader header{.type = FlitType::kData,
+                      .ctl = static_cast<std::uint8_t>(data_ctl(h) & ~unsigned{other_end})};
+    fabric::set_fragment(header, {number, from});
+    return flit(header, base::Bytes(cell).subspan(from, bytes));
+  };
+  return {part(0, at, fabric::kFlitEof), part(at, cell.size() - at, fabric::kFlitSof)};
+}
+
+using Cut = std::function<std::vector<ByteVector>(const End& host, const ByteVector& cell)>;
+// A target that does not take fragments drops all of them.
+void add_cut_echo(SharedGroup& group, const std::string& name, const std::string& clauses,
+                  const std::string& description, bool is_served, Cut cut) {
+  group.add(name, clauses, description, [is_served, cut = std::move(cut)](End& h) {
+    if (!h.attach()) return;
+    const auto context = h.next_context();
+    const ByteVector cell = next_echo(h, context);
+    for (const ByteVector& datagram : cut(h, cell)) h.line().send(datagram);
+    if (!is_served || !h.target().takes_fragments) return expect_missing(h, cell, context);
+    await_reply(h, context);
+    expect_ignored(h, "a link that serves on");
+  });
+}
+
+void add_fragments(SharedGroup& group) {
+  add_cut_echo(group, "fragments", "P-LINK-40,P-LINK-42,P-LINK-43",
+               "A cell in two fragments is taken by a target that has stated that, else dropped.",
+               true, [](const End& h, const ByteVector& cell) {
+                 const Halves cut = halves_of(h, cell, 7);
+                 return std::vector{cut.first, cut.second};
+               });
+  add_cut_echo(group, "fragment_twice", "P-LINK-42", "A fragment that comes twice counts once.",
+               true, [](const End& h, const ByteVector& cell) {
+                 const Halves cut = halves_of(h, cell, 8);
+                 return std::vector{cut.first, cut.first, cut.second};
+               });
+  add_cut_echo(group, "fragment_order", "P-LINK-42",
+               "A cell whose fragments come in another order is dropped.", false,
+               [](const End& h, const ByteVector& cell) {
+                 const Halves cut = halves_of(h, cell, 9);
+                 return std::vector{cut.second, cut.first};
+               });
+  add_cut_echo(group, "fragment_number", "P-LINK-42",
+               "A fragment of another cell does not continue a cell.", false,
+               [](const End& h, const ByteVector& cell) {
+                 return std::vector{halves_of(h, cell, 10).first, halves_of(h, cell, 11).second};
+               });
+}
+
 void add_two_cells(SharedGroup& group) {
   group.add("two_cells", "P-DG-2", "Two cells in one datagram are both taken.", [](End& h) {
     if (!h.attach()) return;
@@ -156,6 +211,7 @@ std::vector<Case> flit_cases() {
   add_taken_flits(group);
   add_dropped_flits(group);
   add_two_cells(group);
+  add_fragments(group);
   return group.take(Profiles::kWholeCells);
 }
 

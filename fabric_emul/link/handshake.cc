@@ -80,7 +80,8 @@ void Handshake::on_refuse(base::Time now, InitReason reason, base::Duration wait
 
 void Handshake::adopt(const Init& init, Lid local_lid, Lid remote_lid) {
   hello_nonce_ = proof_nonce_ = 0;
-  peer_ = {init.eui64, init.instance, local_lid, remote_lid, init.receive_buffer_bytes, init.port};
+  peer_ = {init.eui64, init.instance,         local_lid, remote_lid, init.receive_buffer_bytes,
+           init.port,  init.takes_fragments()};
 }
 
 Init Handshake::addressed(Init init) const {

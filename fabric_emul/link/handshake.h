@@ -94,6 +94,7 @@ class Handshake {
     Lid local_lid, remote_lid;   // ours and the peer's on this link
     std::uint32_t receive_buffer_bytes = 0;
     std::uint8_t port = 0;  // its number if it is of a switch
+    bool takes_fragments = false;
   };
 
   LinkState state() const { return state_; }

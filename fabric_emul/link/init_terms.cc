@@ -19,6 +19,7 @@ Init InitTerms::state(InitStep step, std::uint16_t mcp) const {
   init.cell_crc = config_.crc_head_only ? CellCrcMode::kHeadOnly : CellCrcMode::kWholeCell;
   init.program_version = config_.program_version;
   init.lanes_mask = kLanesMask;
+  if (takes_fragments_) init.lanes_mask |= Init::kTakesFragments;
   init.mcp_max = mcp;
   init.flit_payload_max = static_cast<std::uint16_t>(
       std::clamp(mcp + kCellOverheadMax, kFlitPayloadMin, kFlitPayloadMax));

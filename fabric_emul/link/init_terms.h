@@ -14,8 +14,10 @@ namespace splitnic::fabric {
 class InitTerms {
  public:
   // config outlives this object.
-  InitTerms(const PortConfig& config, std::size_t receive_buffer_bytes)
-      : config_(config), receive_buffer_bytes_(receive_buffer_bytes) {}
+  InitTerms(const PortConfig& config, std::size_t receive_buffer_bytes, bool takes_fragments)
+      : config_(config),
+        receive_buffer_bytes_(receive_buffer_bytes),
+        takes_fragments_(takes_fragments) {}
 
   // An INIT of this step with everything that does not depend on the link.
   Init state(InitStep step, std::uint16_t mcp) const;
@@ -31,6 +33,7 @@ class InitTerms {
  private:
   const PortConfig& config_;
   const std::size_t receive_buffer_bytes_;
+  const bool takes_fragments_;
 };
 
 }  // namespace splitnic::fabric

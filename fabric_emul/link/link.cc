@@ -12,6 +12,7 @@ Link::Link(PortContext& context, std::size_t slot)
       slot_(slot),
       payload_crc_(context.crc_terms.initial()),
       batch_(context.underlay, context.counters),
+      fragments_(context.counters),
       keep_alive_(context.config.idle, context.config.idle_missing_max),
       path_(context.config),
       lanes_(context.counters, context.full_counters, context.received) {}
@@ -22,6 +23,7 @@ void Link::commit(std::size_t cell_bytes) {
     lanes_.commit(vl_, cell_bytes);
     return queue();
   }
+  if (is_cut_) return commit_cut(cell_bytes);
   const base::MutableBytes flit = batch_.commit(kFlitHeaderBytes + cell_bytes);
   if (sealed_.is_for(cell_bytes, vl_)) {
     sealed_.copy_to(flit.data());
@@ -38,6 +40,13 @@ void Link::commit(std::size_t cell_bytes) {
   queue();
 }
 
+void Link::commit_cut(std::size_t cell_bytes) {
+  is_cut_ = false;
+  fragments_.commit(cell_bytes, vl_, crc_head_only());
+  fragments_.drain(batch_);  // what does not fit follows when the batch is not blocked any more
+  queue();
+}
+
 void Link::set_payload_crc(PayloadCrcState state) {
   payload_crc_ = state;
   sealed_.forget();  // its Ctl states the mode
@@ -46,6 +55,7 @@ void Link::set_payload_crc(PayloadCrcState state) {
 void Link::cancel() {
   lanes_.cancel();
   batch_.cancel();
+  is_cut_ = false;
 }
 
 std::uint8_t Link::lane_of(std::uint8_t sl) const {

@@ -2,7 +2,8 @@
 // caller writes it -> commit() -> the port flushes, or reserve() does when the batch is full.
 // Speed and shm profile: one cell per flit, no link retry, no credits; the flit CRC covers the flit
 // header (the cell's own CRC covers the rest, or its head only: crc_terms.h); cells are written
-// straight into the SendBatch. Full profile: cells wait on their lane (LinkLanes), and flits are
+// straight into the SendBatch; one that is longer than the path carries by now is cut into
+// fragments. Full profile: cells wait on their lane (LinkLanes), and flits are
 // cut when the port flushes. Thread: the data thread. Made and owned by a Port, as a PortLink;
 // lives as long as the port. docs/protocol/datagram.md
 #pragma once
@@ -15,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "fabric_emul/link/crc_terms.h"
+#include "fabric_emul/link/fragment_sender.h"
 #include "fabric_emul/link/full_profile/link_lanes.h"
 #include "fabric_emul/link/handshake.h"
 #include "fabric_emul/link/keep_alive.h"
@@ -43,6 +45,8 @@ class Link {
     if (!up() || batch_.is_blocked() || (context_.blocked_lanes >> vl & 1) != 0) return {};
     vl_ = vl;
     if (lanes_.is_open()) return lanes_.reserve(vl, cell_bytes);
+    is_cut_ = kFlitHeaderBytes + cell_bytes > flit_bytes_max_ && uses_fragments();
+    if (is_cut_) return fragments_.reserve(cell_bytes);
     const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes);
     if (flit.empty()) return {};
     return {flit.data() + kFlitHeaderBytes, cell_bytes};
@@ -100,6 +104,11 @@ class Link {
   std::size_t stride() const { return batch_.stride(); }
   // Probes found that the path carries less than the interface it begins with.
   bool is_path_narrowed() const { return path_.is_narrowed(); }
+  // Cells that are longer than the path carries, of queue pairs that were made while it was wider,
+  // are cut: both ends take fragments. [L-33]
+  bool uses_fragments() const {
+    return handshake_.peer().takes_fragments && context_.uses_fragments();
+  }
   LinkProfile profile() const { return context_.profile(); }
   // The cell CRC covers header and extensions only. The same at both ends, and constant until the
   // next INIT; cells that were on the way then are dropped by their receiver and retransmitted.
@@ -153,6 +162,7 @@ class Link {
   ~Link() = default;
 
   void cancel();  // the reserved room is not used
+  void commit_cut(std::size_t cell_bytes);
   void set_payload_crc(PayloadCrcState state);
 
   // Adds the link to those that the port flushes next.
@@ -165,11 +175,14 @@ class Link {
   const std::size_t slot_;
   PayloadCrcState payload_crc_;
   bool is_queued_ = false;
-  std::uint8_t vl_ = 0;  // of what is reserved
+  std::uint8_t vl_ = 0;             // of what is reserved
+  bool is_cut_ = false;             // what is reserved is longer than the path carries
+  std::size_t flit_bytes_max_ = 0;  // that the path carries
   std::uint32_t next_path_ = 0;
   PathHealth path_health_;
   RepeatedFlit sealed_;  // the last flit that was sent
   SendBatch batch_;
+  FragmentSender fragments_;  // Invariant: not empty only while the batch is blocked
   Handshake handshake_;
   KeepAlive keep_alive_;
   PathMtu path_;

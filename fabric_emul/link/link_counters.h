@@ -9,7 +9,8 @@
 namespace splitnic::fabric {
 
 enum class LinkCounter {
-  kTxFlit,  // with a cell; the full profile counts its own
+  kTxFlit,      // with a cell; the full profile counts its own
+  kTxFragment,  // a part of a cell that is longer than the path carries
   kTxBatch,
   kTxBytes,
   kTxBlocked,
@@ -24,12 +25,14 @@ enum class LinkCounter {
   kRxBytes,
   kRxFlit,
   kRxCell,
+  kRxFragment,
   kRxInit,
   kRxIdle,
   kRxDropCrc,
   kRxDropSize,       // flit cut off, longer than its datagram, or too short for a cell
   kRxDropType,       // unknown type, or one that the profile does not use
   kRxDropCtl,        // not a whole cell, or a CRC mode that was not agreed
+  kRxDropFragment,   // fragment out of its order, or cell of which fragments are missing
   kRxDropPeer,       // flit from an address that has no link
   kRxDropState,      // flit for a link that is not up, or that ended in the same batch
   kRxDropSession,    // datagram of the session layer
@@ -53,6 +56,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::LinkCounter> {
   static constexpr std::array<std::string_view,
                               static_cast<std::size_t>(splitnic::fabric::LinkCounter::kCount_)>
       kNames{"link.tx.flit",
+             "link.tx.fragment",
              "link.tx.batch",
              "link.tx.bytes",
              "link.tx.blocked",
@@ -67,12 +71,14 @@ struct splitnic::base::CounterNames<splitnic::fabric::LinkCounter> {
              "link.rx.bytes",
              "link.rx.flit",
              "link.rx.cell",
+             "link.rx.fragment",
              "link.rx.init",
              "link.rx.idle",
              "link.rx.drop.crc",
              "link.rx.drop.size",
              "link.rx.drop.type",
              "link.rx.drop.ctl",
+             "link.rx.drop.fragment",
              "link.rx.drop.peer",
              "link.rx.drop.state",
              "link.rx.drop.session",

@@ -26,7 +26,10 @@ class PathMtu {
   std::uint16_t offer(std::size_t datagram_bytes_max, std::size_t batch_bytes_max) const;
   // A new INIT starts: forgets a probe's result that has expired.
   void expire(base::Time now);
-  void forget() { found_stride_ = 0; }
+  void forget() {
+    found_stride_ = 0;
+    mcp_largest_ = 0;
+  }
 
   // Probes found that the path carries less than the underlay, and the result is in force.
   bool is_narrowed() const { return found_stride_ != 0; }
@@ -36,6 +39,10 @@ class PathMtu {
   void set_mcp(std::uint16_t mcp);
   // The stride in the speed and shm profiles.
   std::size_t stride() const { return mcp_ + kStrideOverhead; }
+  // The longest cell that a queue pair of the peer may send, on this path so far.
+  std::size_t cell_bytes_max() const { return mcp_largest_ + kCellOverheadMax; }
+  // The longest flit that passes whole.
+  std::size_t flit_bytes_max(std::size_t datagram_bytes_max) const;
   // The stride in the full profile: as long as the path carries, so that a datagram holds many
   // flits.
   std::size_t full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,
@@ -46,7 +53,10 @@ class PathMtu {
     if (stride != probe_.full()) probe_.start(stride);
   }
   base::Time deadline() const { return probe_.deadline(); }
-  void on_full_sent(base::Time now) { probe_.on_full_sent(now); }
+  // The longest of the datagrams that were sent has this many bytes.
+  void on_sent(std::size_t datagram_bytes, base::Time now) {
+    if (datagram_bytes > PathProbe::kLengths.back()) probe_.on_long_sent(now);
+  }
   void probe_now(base::Time now) { probe_.hurry(now); }
   std::span<const PathProbe::Probe> on_time(base::Time now, base::Random& random) {
     return probe_.on_time(now, random);
@@ -64,7 +74,8 @@ class PathMtu {
   const base::Duration path_known_;
   PathProbe probe_;
   std::uint16_t mcp_ = 0;
-  std::size_t found_stride_ = 0;  // result of probes; 0: no limit but the underlay's
+  std::uint16_t mcp_largest_ = 0;  // since forget()
+  std::size_t found_stride_ = 0;   // result of probes; 0: no limit but the underlay's
   base::Time found_at_{};
 };
 

@@ -30,7 +30,7 @@ void PathProbe::go_idle() {
   replied_ = 0;
 }
 
-void PathProbe::on_full_sent(base::Time now) {
+void PathProbe::on_long_sent(base::Time now) {
   if (due_ == base::kNever) due_ = now + kFirst;
 }
 

@@ -31,8 +31,9 @@ class PathProbe {
   // Datagrams of up to `full` bytes are sent from now on; forgets all probes.
   void start(std::size_t full);
   std::size_t full() const { return full_; }
-  // A datagram of the full length was sent: a run begins soon.
-  void on_full_sent(base::Time now);
+  // A datagram was sent that a narrower path may not carry, as it is longer than the shortest of
+  // kLengths: a run begins soon. One as long as the full length may not come for a long time.
+  void on_long_sent(base::Time now);
   // There is a reason to doubt the length: a run begins now and has shorter rounds, and one that
   // has begun has shorter rounds from its next one on. The number of rounds is the same.
   void hurry(base::Time now);

@@ -96,7 +96,8 @@ class Port {
   void take_datagram(base::Time now, base::Bytes datagram, const PeerAddress& from,
                      PortLink*& link);
   void take_flit(base::Time now, const FlitView& flit, PortLink* link);
-  void take_cell(const FlitView& flit, const Link& link);
+  void take_cell(const FlitView& flit, PortLink& link);
+  void take_fragment(const FlitView& flit, PortLink& link);
   void count_bad(FlitError error);
   PortLink* by_address(const PeerAddress& address);
 

@@ -70,6 +70,9 @@ struct PortConfig {
   // Peers that accept cells of this payload at least; others are refused, because short cells cost
   // us more work than they cost the peer. At least kMcpMin. [M-2]
   std::uint16_t mcp_min = kMcpMin;
+  // Speed profile: where a path has become narrower, longer cells are sent and taken in fragments.
+  // Not between switches: the ends of a path probe for cells that all of it carries whole.
+  bool uses_fragments = true;
   std::size_t links_max = 64;
   std::uint32_t program_version =
       0x00010000;              // major (8), minor (8), patch (16); majors must be equal

@@ -13,7 +13,7 @@ PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::R
       config(config_),
       random(random_),
       observer(observer_),
-      terms(config, underlay.receive_buffer_bytes()),
+      terms(config, underlay.receive_buffer_bytes(), uses_fragments()),
       crc_terms(config),
       received(carried_bytes_max(config)) {
   to_flush.reserve(config.links_max);

@@ -27,6 +27,10 @@ struct PortContext {
   PortContext& operator=(const PortContext&) = delete;
 
   LinkProfile profile() const { return profile_of(config); }
+  bool uses_fragments() const {
+    return profile() == LinkProfile::kSpeed && config.uses_fragments &&
+           underlay.carries_fragments();
+  }
   // A link must be called at `at`: the port's deadline is never later.
   void call_at(base::Time at) { deadline = std::min(deadline, at); }
   // The link in this slot has something to send. REQUIRES that it is not queued.

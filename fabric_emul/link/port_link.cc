@@ -72,6 +72,8 @@ void PortLink::take_down(base::Time now, LinkEvent event, std::string_view why) 
 
 void PortLink::drop_batch() {
   batch_.drop();
+  fragments_.drop();
+  received_fragments_.drop();
   lanes_.clear_starved();
 }
 
@@ -81,13 +83,13 @@ void PortLink::flush(base::Time now) {
   if (lanes_.is_open()) context_.call_at(deadline());
   const SendBatch::Outcome outcome = batch_.take_outcome();
   if (outcome.is_sent) keep_alive_.on_sent(now);
-  if (outcome.has_full_stride && context_.profile() != LinkProfile::kShm) path_.on_full_sent(now);
+  if (context_.profile() != LinkProfile::kShm) path_.on_sent(outcome.longest, now);
   context_.call_at(probes_at());
   if (outcome.is_too_long) on_too_long(now);
 }
 
 bool PortLink::send_batch(base::Time now) {
-  if (!lanes_.is_open()) return batch_.flush();
+  if (!lanes_.is_open()) return send_fragments();
   while (up()) {
     if (batch_.empty()) {
       batch_.gather([&](base::MutableBytes datagram) { return lanes_.fill(now, datagram); });
@@ -97,6 +99,15 @@ bool PortLink::send_batch(base::Time now) {
   }
   lanes_.find_room();
   return true;
+}
+
+// The batch, and those that the rest of a cell needs which was blocked.
+bool PortLink::send_fragments() {
+  while (batch_.flush()) {
+    if (fragments_.empty()) return true;
+    if (!fragments_.drain(batch_)) return false;
+  }
+  return false;
 }
 
 void PortLink::doubt_path(base::Time now) {
@@ -124,9 +135,10 @@ void PortLink::on_narrowed() {
     return;
   }
   const std::uint16_t mcp = mcp_of(bytes);
+  flit_bytes_max_ = path_.flit_bytes_max(bytes);
   if (mcp >= path_.mcp()) return;
   context_.counters.add(LinkCounter::kNarrowed);
-  set_mcp(mcp);
+  set_mcp(mcp, bytes);
   context_.observer.on_path_narrowed(*this);
 }
 

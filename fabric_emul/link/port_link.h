@@ -8,13 +8,15 @@
 #include <cstddef>
 #include <string_view>
 
+#include "fabric_emul/link/fragment_receiver.h"
 #include "fabric_emul/link/link.h"
 
 namespace splitnic::fabric {
 
 class PortLink final : public Link {
  public:
-  PortLink(PortContext& context, std::size_t slot) : Link(context, slot) {}
+  PortLink(PortContext& context, std::size_t slot)
+      : Link(context, slot), received_fragments_(context.counters) {}
 
   // The slot.
   bool is_client() const { return handshake_.is_client(); }
@@ -49,6 +51,11 @@ class PortLink final : public Link {
   }
   // Full profile: takes a flit. REQUIRES is_full_profile().
   void on_full_flit(base::Time now, const FlitView& flit);
+  // Speed profile: takes a part of a cell. Returns the whole cell behind its last part, else
+  // nothing; it is valid until the next call.
+  base::Bytes on_fragment(const FlitView& flit) {
+    return received_fragments_.take(flit, std::min(path_.cell_bytes_max(), kFlitPayloadMax));
+  }
   void on_bad_flit() {
     if (lanes_.is_open()) lanes_.on_bad_flit();
   }
@@ -74,6 +81,7 @@ class PortLink final : public Link {
  private:
   // port_link.cc
   bool send_batch(base::Time now);  // false: blocked
+  bool send_fragments();            // the same
   void bring_up(base::Time now, LinkEvent event);
   void take_down(base::Time now, LinkEvent event, std::string_view why);
   void drop_batch();
@@ -107,7 +115,7 @@ class PortLink final : public Link {
   void on_refuse(base::Time now, const Init& init);
   void on_bye(base::Time now, const Init& init);
   void on_probe(base::Time now, const Init& init);
-  void set_mcp(std::uint16_t mcp);
+  void set_mcp(std::uint16_t mcp, std::size_t datagram_bytes_max);
   void start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
                    std::size_t datagram_bytes_max);
 
@@ -127,6 +135,7 @@ class PortLink final : public Link {
   std::size_t path_bytes_ = 0;  // recent_path_bytes()
   base::Time path_bytes_until_{};
   Offer offer_;
+  FragmentReceiver received_fragments_;
 };
 
 }  // namespace splitnic::fabric

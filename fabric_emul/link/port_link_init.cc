@@ -45,9 +45,10 @@ PathKind PortLink::path_kind(const PeerAddress& to) const {
   return context_.underlay.path_kind(to);
 }
 
-void PortLink::set_mcp(std::uint16_t mcp) {
+void PortLink::set_mcp(std::uint16_t mcp, std::size_t datagram_bytes_max) {
   path_.set_mcp(mcp);
   batch_.set_stride(path_.stride());
+  flit_bytes_max_ = path_.flit_bytes_max(datagram_bytes_max);
 }
 
 void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
@@ -84,7 +85,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   handshake_.adopt(init, lids->local, lids->remote);
   const std::size_t bytes = recent_path_bytes(now);
   const std::uint16_t mcp = mcp_of(bytes);
-  if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max));
+  if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max), bytes);
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;
   context_.crc_terms.state(ready, payload_crc());
@@ -154,7 +155,7 @@ void PortLink::on_ready(base::Time now, const Init& init) {
   handshake_.adopt(init, lids.local, lids.remote);
   set_payload_crc(*payload_crc);
   const std::size_t bytes = path_bytes();
-  set_mcp(std::min(mcp_of(bytes), init.mcp_max));
+  set_mcp(std::min(mcp_of(bytes), init.mcp_max), bytes);
   start_lanes(now, init, init.echo, bytes);
   bring_up(now, LinkEvent::kReady);
 }

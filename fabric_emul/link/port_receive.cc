@@ -86,18 +86,28 @@ void Port::take_flit(base::Time now, const FlitView& flit, PortLink* link) {
   context_.counters.add(LinkCounter::kRxDropType);
 }
 
-void Port::take_cell(const FlitView& flit, const Link& link) {
+void Port::take_cell(const FlitView& flit, PortLink& link) {
   constexpr std::uint8_t kWhole = kFlitSof | kFlitEof;
+  const bool is_whole = (flit.header.ctl & kWhole) == kWhole;
   const bool head_only = (flit.header.ctl & kFlitCellCrcHeadOnly) != 0;
-  if ((flit.header.ctl & kWhole) != kWhole || head_only != link.crc_head_only()) {
+  if (head_only != link.crc_head_only() || (!is_whole && !context_.uses_fragments())) {
     return context_.counters.add(LinkCounter::kRxDropCtl);
   }
+  if (!is_whole) return take_fragment(flit, link);
   if (flit.payload.size() < kCellBytesMin) return context_.counters.add(LinkCounter::kRxDropSize);
   if (context_.received.is_full()) return context_.counters.add(LinkCounter::kRxDropOverflow);
   context_.received.add({flit.payload, flit.header.vl, head_only});
   // Under a CRC that covers the payload, an equal header shows nothing of the next flit.
   if ((flit.header.ctl & kFlitHeaderCrcOnly) == 0) return;
   checked_.remember(flit.payload.data() - kFlitHeaderBytes, flit.payload.size(), flit.header.vl);
+}
+
+void Port::take_fragment(const FlitView& flit, PortLink& link) {
+  if (context_.received.is_full()) return context_.counters.add(LinkCounter::kRxDropOverflow);
+  const base::Bytes cell = link.on_fragment(flit);
+  if (cell.empty()) return;
+  if (cell.size() < kCellBytesMin) return context_.counters.add(LinkCounter::kRxDropSize);
+  context_.received.add_copy({cell, flit.header.vl, link.crc_head_only()});
 }
 
 void Port::count_bad(FlitError error) {

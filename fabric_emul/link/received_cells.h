@@ -1,7 +1,8 @@
 // The cells of the batch that a port is receiving. Cells of the speed and shm profiles refer to the
 // underlay's buffer; the full profile reassembles cells from flits, so those are copied into a
-// store of fixed size. In all profiles the header of a flit that holds the whole cell lies before
-// it. Invariant: no allocation after construction. Thread: the data thread.
+// store of fixed size, and so are cells of the speed profile that came in fragments. In all
+// profiles the header of a flit that holds the whole cell lies before it. Invariant: no allocation
+// after construction, but for the store at the first fragment. Thread: the data thread.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,7 @@ class ReceivedCells {
   void add(const ReceivedCell& cell) { cells_.push_back(cell); }
   // Adds a copy with a flit header. REQUIRES !is_full(), and that the last flit of the cell came in
   // this batch: then the header has room where that of the flit was.
-  void add_copy(base::Bytes cell, std::uint8_t vl, std::uint16_t blocks);
+  void add_copy(const ReceivedCell& cell);
 
  private:
   std::vector<ReceivedCell> cells_;

@@ -73,7 +73,7 @@ bool SendBatch::flush() {
       counters_.add(LinkCounter::kTxBatch);
       counters_.add(LinkCounter::kTxBytes, used_);
       outcome_.is_sent = true;
-      if (used_ >= stride_ && batch_stride_ >= stride_) outcome_.has_full_stride = true;
+      outcome_.longest = std::max(outcome_.longest, std::min(used_, batch_stride_));
       break;
     case Underlay::SendStatus::kBlocked:
       if (!is_blocked_) counters_.add(LinkCounter::kTxBlocked);

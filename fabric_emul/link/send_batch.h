@@ -81,9 +81,9 @@ class SendBatch {
 
   // The result of flushes since the last take_outcome(); reserve() may flush, too.
   struct Outcome {
-    bool is_sent = false;          // a batch left
-    bool has_full_stride = false;  // with a datagram of the stride
-    bool is_too_long = false;      // the path refused a datagram as too long
+    bool is_sent = false;      // a batch left
+    std::size_t longest = 0;   // datagram of these, in bytes
+    bool is_too_long = false;  // the path refused a datagram as too long
   };
   Outcome take_outcome() { return std::exchange(outcome_, {}); }
 

@@ -34,8 +34,9 @@ std::uint16_t number_in(const PeerAddress& address) {
 
 std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
-PortConfig with_queues(PortConfig hop, std::size_t batches) {
+PortConfig as_hop(PortConfig hop, std::size_t batches) {
   hop.full.lane_queue_bytes = batches * kBatchBytesMax;
+  hop.uses_fragments = false;
   return hop;
 }
 
@@ -46,7 +47,7 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
                        PartitionTable partitions)
     : UnderlayDecorator(carrier),
       clock_(clock),
-      port_(carrier, with_queues(hop, kBatchesOfLane), random, *this),
+      port_(carrier, as_hop(hop, kBatchesOfLane), random, *this),
       switch_at_(switch_at),
       link_(nullptr),
       queue_(queue),

@@ -75,6 +75,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void on_peer_stopped(const PeerAddress& /*peer*/) override {}  // the switch has not
   unsigned paths_to(const PeerAddress& peer) const override { return paths_to(lid_of(peer)); }
   unsigned own_paths() const override { return own_lids().count(); }
+  bool carries_fragments() const override { return false; }
   PathKind path_kind(const PeerAddress& /*to*/) const override { return PathKind::kNetwork; }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
   bool take_too_long_report() override;

@@ -59,6 +59,7 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
   config.full.receive_blocks = kReceiveBlocks;
   config.number = number_;
   config.links_max = 1;
+  config.uses_fragments = false;
   config.payload_crc = PayloadCrcMode::kOn;
   config.lids = [lids = LinkLids{plan.lid, plan_.lid}](const PeerAddress&) { return lids; };
   config.is_expected = [this](const Init& peer) {

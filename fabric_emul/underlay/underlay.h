@@ -125,6 +125,10 @@ class Underlay {
   virtual unsigned paths_to(const PeerAddress& /*to*/) const { return 1; }
   virtual unsigned own_paths() const { return 1; }
 
+  // Whether each flit arrives as it was sent. Else whole cells do, and flits around them are made
+  // on the way: then a part of a cell is of no use.
+  virtual bool carries_fragments() const { return true; }
+
   // May ask the system: for INIT, not for the data path.
   virtual PathKind path_kind(const PeerAddress& /*to*/) const { return PathKind::kNetwork; }
 

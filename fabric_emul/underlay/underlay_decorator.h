@@ -27,6 +27,7 @@ class UnderlayDecorator : public Underlay {
   void on_peer_stopped(const PeerAddress& peer) override { below_.on_peer_stopped(peer); }
   unsigned paths_to(const PeerAddress& to) const override { return below_.paths_to(to); }
   unsigned own_paths() const override { return below_.own_paths(); }
+  bool carries_fragments() const override { return below_.carries_fragments(); }
   PathKind path_kind(const PeerAddress& to) const override { return below_.path_kind(to); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return below_.datagram_bytes_max(to);

@@ -40,6 +40,22 @@ struct FlitHeader {
   friend bool operator==(const FlitHeader&, const FlitHeader&) = default;
 };
 
+// Of a DATA flit of the speed profile that holds a part of a cell: the number of the cell, and how
+// many bytes of it are in the fragments before. docs/protocol/flit.md#fragments
+struct Fragment {
+  std::uint16_t number = 0;
+  std::size_t offset = 0;  // a multiple of kFragmentUnit, at most 65535 of them
+};
+inline constexpr std::size_t kFragmentUnit = 4;
+constexpr void set_fragment(FlitHeader& header, const Fragment& fragment) {
+  header.lsn = Lsn(fragment.number);
+  header.ack = Lsn(static_cast<std::uint16_t>(fragment.offset / kFragmentUnit));
+}
+constexpr Fragment fragment_of(const FlitHeader& header) {
+  return {static_cast<std::uint16_t>(header.lsn.value),
+          static_cast<std::uint16_t>(header.ack.value) * kFragmentUnit};
+}
+
 // Writes the header at out, the payload of header.size bytes being in place at out + 16, and the
 // flit CRC. Returns 16 + header.size. REQUIRES that many bytes in out.
 std::size_t seal_flit(base::MutableBytes out, const FlitHeader& header);

@@ -68,6 +68,12 @@ struct Init {
   std::uint64_t echo = 0;           // the receiver's nonce or token
   Lid lid{};                        // the sender's; 0 = none yet
   Lid offered_lid{};                // for the receiver; 0 = none
+  // Speed profile, whose lanes above 3 but for 15 are not used: the sender takes cells in
+  // fragments.
+  bool takes_fragments() const {
+    return profile == LinkProfile::kSpeed && (lanes_mask & kTakesFragments) != 0;
+  }
+  static constexpr std::uint16_t kTakesFragments = 0x4000;  // of lanes_mask
   friend bool operator==(const Init&, const Init&) = default;
 };
 

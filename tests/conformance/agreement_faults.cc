@@ -56,8 +56,8 @@ void add_flushes(std::vector<Fault>& all) {
                           const auto count = std::make_shared<unsigned>(0);
                           return both(
                               init_rule(To::kSuite,
-                                        [count](const fabric::Init&) {
-                                          *count = 0;
+                                        [count](const fabric::Init& init) {
+                                          if (init.step == fabric::InitStep::kReady) *count = 0;
                                           return true;
                                         }),
                               message_rule(To::kSuite, Function::kBufferPoolFlushReply,

@@ -57,6 +57,24 @@ void add_sent_flits(std::vector<Fault>& all) {
                          }));
 }
 
+// The relay repairs what the target would drop.
+void add_fragments(std::vector<Fault>& all) {
+  const auto taken_fragment = [&all](const std::string& name, const std::string& what,
+                                     const std::string& noticed_by, const ChangeFlit& change) {
+    all.push_back({name, what, noticed_by, false, [=] { return flit_rule(To::kTarget, change); }});
+  };
+  taken_fragment("fragments_dropped", "fragments are dropped by who states that it takes them",
+                 "flit.fragments", [](fabric::FlitHeader& header, RelayBytes&, RelayBytes&) {
+                   return (header.ctl & fabric::kFlitSof) != 0;
+                 });
+  taken_fragment("fragment_numbers", "the number of the cell is not looked at",
+                 "flit.fragment_number", [](fabric::FlitHeader& header, RelayBytes&, RelayBytes&) {
+                   constexpr std::uint8_t kWhole = fabric::kFlitSof | fabric::kFlitEof;
+                   if ((header.ctl & kWhole) != kWhole) header.lsn = fabric::Lsn(7);
+                   return true;
+                 });
+}
+
 void add_sent_cells(std::vector<Fault>& all) {
   const auto patched = [](std::size_t at, std::uint8_t byte) {
     return [=](const CellView&, RelayBytes& cell) {
@@ -186,6 +204,7 @@ void add_ends(std::vector<Fault>& all) {
 std::vector<Fault> blind_faults() {
   std::vector<Fault> all;
   add_sent_flits(all);
+  add_fragments(all);
   add_sent_cells(all);
   add_taken_messages(all);
   add_ends(all);

@@ -43,9 +43,13 @@ local function is_crc_wrong(tvb, at, size, covers_header)
 end
 
 -- A cell is shown in the flit that completes it.
-local function dissect_data(tvb, number, lsn, ctl, tree)
-  local is_full_profile, whole = not bit32.btest(ctl, 0x20), tvb
-  if is_full_profile then whole = lane.take(tvb, tree, number, lsn, bit32.btest(ctl, 0x80), bit32.btest(ctl, 0x40)) end
+local function dissect_data(tvb, number, lsn, ack, ctl, tree)
+  local is_full_profile, is_first, is_last, whole = not bit32.btest(ctl, 0x20), bit32.btest(ctl, 0x80), bit32.btest(ctl, 0x40), tvb
+  if is_full_profile then
+    whole = lane.take(tvb, tree, number, lsn, is_first, is_last)
+  elseif not (is_first and is_last) then
+    whole = lane.take_fragment(tvb, tree, number, lsn, 4 * ack, is_first, is_last)
+  end
   return whole and cell.dissect(whole, tree, bit32.btest(ctl, 0x10)) or "DATA (part of a cell)"
 end
 
@@ -79,7 +83,7 @@ function flit.dissect(tvb, at, top)
       name = link_init.dissect(payload, tree)
       if name == "INIT ready" then lane.reset() end
     else
-      name = dissect_data(payload, tvb(at, 1):bitfield(4, 4), tvb(at + 4, 2):uint(), ctl, tree)
+      name = dissect_data(payload, tvb(at, 1):bitfield(4, 4), tvb(at + 4, 2):uint(), tvb(at + 6, 2):uint(), ctl, tree)
     end
     visit.cell = visit.cell + 1
   elseif kind == 2 then

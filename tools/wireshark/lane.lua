@@ -1,5 +1,6 @@
 -- Cells that are cut into flits (the full profile, docs/protocol/flit.md, P-LINK-21, P-LINK-22): put together by LSN, which grows
--- by one per DATA flit of a direction, over all lanes. Retransmissions have the numbers that their flits had.
+-- by one per DATA flit of a direction, over all lanes. Retransmissions have the numbers that their flits had. And fragments of the
+-- speed profile (P-LINK-42), which count in their order only.
 local use = ...
 local registry = use("registry")
 local f, field, visit = registry.f, registry.field, registry.context
@@ -7,6 +8,8 @@ local f, field, visit = registry.f, registry.field, registry.context
 field("bytes", "flit.payload", "Part of a cell")
 field("framenum", "flit.part_in", "A flit of this cell in", base.NONE)
 field("uint32", "flit.parts", "Flits of this cell")
+field("uint16", "flit.cell", "Number of the cell")
+field("uint32", "flit.before", "Bytes of the cell before this fragment")
 
 -- Flits that are kept behind the newest of a direction, and those of the longest cell over 16 lanes.
 local KEPT, LONGEST = 4096, 16 * 550
@@ -72,17 +75,46 @@ local function put(one)
   return {bytes = table.concat(whole), frames = frames}
 end
 
+-- One cell of a direction at a time; what comes twice changes nothing.
+local function put_fragment(one)
+  local state = flits_of_direction()
+  local cell = state.cut
+  local is_of_cell = cell and cell.number == one.number and cell.lane == one.lane
+  if is_of_cell and one.before < cell.bytes then return nil end
+  if one.is_first then cell, is_of_cell = {number = one.number, lane = one.lane, bytes = 0, parts = {}, frames = {}}, true end
+  if not is_of_cell or cell.bytes ~= one.before then
+    state.cut = nil
+    return nil
+  end
+  cell.parts[#cell.parts + 1], cell.frames[#cell.frames + 1], cell.bytes = one.bytes, one.frame, cell.bytes + #one.bytes
+  state.cut = not one.is_last and cell or nil
+  return one.is_last and {bytes = table.concat(cell.parts), frames = cell.frames} or nil
+end
+
+local function show(tvb, tree, whole)
+  tree:add(f["flit.payload"], tvb())
+  if not whole then return nil end
+  local sub = tree:add(f["flit.parts"], #whole.frames):set_generated()
+  for _, frame in ipairs(whole.frames) do sub:add(f["flit.part_in"], frame):set_generated() end
+  return ByteArray.new(whole.bytes, true):tvb("Cell of " .. #whole.frames .. " flits")
+end
+
 -- The cell that a flit of the full profile completes as a Tvb, or nil. `tvb` is the flit's payload, `number` that of its lane.
 function lane.take(tvb, tree, number, lsn, is_first, is_last)
   local whole = registry.once("lane", function()
     return put({lane = number, lsn = lsn, is_first = is_first, is_last = is_last, bytes = tvb:raw(), frame = visit.number})
   end)
   if is_first and is_last then return tvb end
-  tree:add(f["flit.payload"], tvb())
-  if not whole then return nil end
-  local sub = tree:add(f["flit.parts"], #whole.frames):set_generated()
-  for _, frame in ipairs(whole.frames) do sub:add(f["flit.part_in"], frame):set_generated() end
-  return ByteArray.new(whole.bytes, true):tvb("Cell of " .. #whole.frames .. " flits")
+  return show(tvb, tree, whole)
+end
+
+-- The same for a fragment: of the cell with this number, of which `before` bytes came before.
+function lane.take_fragment(tvb, tree, number, cell, before, is_first, is_last)
+  tree:add(f["flit.cell"], cell):set_generated()
+  tree:add(f["flit.before"], before):set_generated()
+  return show(tvb, tree, registry.once("lane", function()
+    return put_fragment({lane = number, number = cell, before = before, is_first = is_first, is_last = is_last, bytes = tvb:raw(), frame = visit.number})
+  end))
 end
 
 return lane

@@ -80,7 +80,7 @@ void LinkLanes::on_cell(std::uint8_t vl, base::Bytes cell, std::uint32_t blocks)
   delivered_blocks_.at(vl) += blocks;
   if (cell.size() < kCellBytesMin) return counters_.add(LinkCounter::kRxDropSize);
   if (received_.is_full()) return counters_.add(LinkCounter::kRxDropOverflow);
-  received_.add_copy(cell, vl, static_cast<std::uint16_t>(blocks));
+  received_.add_copy({cell, vl, false, static_cast<std::uint16_t>(blocks)});
 }
 
 }  // namespace splitnic::fabric

@@ -35,7 +35,7 @@ check_lan() {
   equal "cards of the container" "$(contained ls /sys/class/net | tr '\n' ' ')" "lo nic0 "
   contained curl -sf -o /tmp/blob http://10.77.0.2/blob || fail "no file from the LAN"
   equal "the file from the LAN" "$(hash_of "$work/root/tmp/blob")" "$wanted"
-  in_ns "$ns_lan" ping -q -c 20 -i 0.01 10.77.0.1 | has " 0% packet loss" || fail "the LAN does not reach the container"
+  ping_all "$ns_lan" 10.77.0.1 20 0.01
   # When the container stops, its interface is gone with it, and the unit has no host.
   podman stop --time 5 lab >/dev/null || fail "the container does not stop"
   wait_until 5 has_no_host || fail "the unit has a host still: $(ask iou show)"

@@ -68,7 +68,7 @@ check_suite() {
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0
   began=$(milliseconds)
   # What is FAIL is compared with the list, so the exit status is not.
-  in_ns "$ns_iou" timeout 500 "$bin/splitnic" conform --as iou --listen "udp://$iou_address" --timeout 2 "${suite[@]}" "${chosen[@]}" \
+  in_ns "$ns_iou" timeout 500 "$bin/splitnic" conform --as iou --listen "udp://$iou_address" --timeout 6 "${suite[@]}" "${chosen[@]}" \
     --json "$work/conform.json" >"$work/conform.log" 2>&1
   "$bin/splitnic" conform --list --as iou >"$work/cases" || fail "it lists no cases"
   "$python" -B "$e2e/../conformance/expected_verdicts.py" "$work/conform.json" "$expected_verdicts" "$links" "$work/cases" || fail "not what is expected"

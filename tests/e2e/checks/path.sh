@@ -87,14 +87,15 @@ check_forged_reports_ipv6() {
   forged_reports fd99::1 fd99::2 1280
 }
 
-# routed MTU: the host and the unit with a router each, whose wire between them carries packets of MTU bytes.
+# routed MTU [NEAR]: the host and the unit with a router each, whose wire between them carries packets of MTU bytes, and those to
+# them of NEAR.
 routed() {
   ns_host=sn$$-a ns_iou=sn$$-b ns_lan=sn$$-c
   ns_routers=("sn$$-r" "sn$$-q")
   local ns
   for ns in "$ns_host" "$ns_iou" "$ns_lan" "${ns_routers[@]}"; do host_namespace "$ns" || fail "no namespace"; done
-  veth_between "$ns_host" fab0 "${ns_routers[0]}" near && veth_between "${ns_routers[0]}" far "${ns_routers[1]}" far "$1" &&
-    veth_between "${ns_routers[1]}" near "$ns_iou" fab0 && veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no wires"
+  veth_between "$ns_host" fab0 "${ns_routers[0]}" near "${2:-1500}" && veth_between "${ns_routers[0]}" far "${ns_routers[1]}" far "$1" &&
+    veth_between "${ns_routers[1]}" near "$ns_iou" fab0 "${2:-1500}" && veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no wires"
   silence_interface "$ns_iou" lan0
   ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
   ip -n "$ns_host" addr add 10.99.0.1/24 dev fab0
@@ -155,6 +156,45 @@ check_silent_routers() {
   through_routers
   ! kernel_has_report || fail "a router reported: nothing is shown"
 }
+
+# From 9000 to 1280 and back in mid-flow, and nobody reports it: what is in flight arrives, in fragments, and then the host makes a
+# connection whose cells pass whole.
+check_narrows_in_mid_flow() {
+  local ns who
+  iou_options=(--queues 1) host_options=(--queues 1)  # each queue has a path
+  routed 9000 9000
+  for ns in "${ns_routers[@]}"; do ip -n "$ns" rule add ipproto icmp blackhole || fail "the routers report"; done
+  start_iou && start_host
+  nic_up
+  ask host show --json | "$python" -c 'import json, sys
+found = json.load(sys.stdin)["links"][0]["cell_bytes"]
+assert found >= 8800, found' || fail "short cells"
+  make_blob 64
+  start_web_server "$ns_lan" "$work/www"
+  wait_until 5 in_ns "$ns_host" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  pings_begin
+  start client "$ns_host" curl -s --limit-rate 16M -o "$work/fetched" http://10.77.0.2/blob
+  start long_pings "$ns_host" ping -q -i 0.05 -s 1400 10.77.0.2
+  sleep 0.7
+  narrow_middle 1280
+  for who in host iou; do wait_until 15 counts $who link.path_narrowed 1 || fail "the $who does not notice"; done
+  running client || fail "the file was there before the path narrowed"
+  wait_until 15 has_short_cells || fail "no connection with shorter cells: $(ask host show)"
+  # Found within 1.5 s, and the rest is the time until a retransmission: 2 s on a machine without other work.
+  pings_within "from 9000 to 1280" 10000
+  wait "${pid_of[client]}" || fail "the file did not arrive"
+  unset "pid_of[client]"
+  stop long_pings INT
+  equal "the file" "$(hash_of "$work/fetched")" "$wanted"
+  for who in host iou; do counts $who link.tx.fragment 10 || fail "the $who sent no fragments"; done
+  equal "frames of the host that were lost" "$(counters host host.tx.lost host.tx.drop.ended)" "0 0"
+  equal "frames to the host that were lost" "$(counter iou iou.to_host.lost)" 0
+  stop nginx
+  narrow_middle 9000
+  files_both_ways 4
+}
+has_short_cells() { [ "$(counter host host.pair.ups)" -eq 2 ] && ask host show --json | "$python" -c 'import json, sys
+assert json.load(sys.stdin)["links"][0]["cell_bytes"] < 1200'; }
 
 # The host's kernel has a path MTU that a router reported.
 kernel_has_report() { [[ "$(in_ns "$ns_host" ip route get 10.99.2.2)" == *" mtu "* ]]; }

@@ -43,8 +43,14 @@ check_unread_log() {
   counts iou log.drop.blocked 1 || fail "lines that were not written are not counted"
 }
 
-# flood COUNT [SECONDS]: from the second host.
-flood() { in_ns "$ns_second" "$python" -B "$e2e/stranger.py" flood "${iou_address%:*}" "${iou_address##*:}" "$@"; }
+# flood_under_pings COUNT SECONDS: from the second host.
+flood_under_pings() {
+  start flood "$ns_second" "$python" -B "$e2e/stranger.py" flood "${iou_address%:*}" "${iou_address##*:}" "$@"
+  ping_through
+  wait_until $((4 * $2 + 20)) process_ended "${pid_of[flood]}" || fail "the flood does not end"
+  stop flood || fail "the stranger failed: $(cat "$work/flood.log")"
+  cat "$work/flood.log"
+}
 
 # dropped_by_session: how many datagrams the unit has dropped before any key was used.
 dropped_by_session() {
@@ -65,19 +71,16 @@ check_flood() {
   silence_interface "$ns_iou" fab1
   ip -n "$ns_second" neigh replace 10.98.0.2 lladdr "$(mac_of "$ns_iou" fab1)" dev fab0
   ip -n "$ns_iou" neigh replace 10.98.0.1 lladdr "$(mac_of "$ns_second" fab0)" dev fab1
-  flood 50000  # what is needed once, for this and for pings
+  # What is needed once. A machine with other work needs more, as more waits at one time.
   ping_all "$ns_host" 10.77.0.2 200
+  flood_under_pings $((count / 2)) "$seconds"
   before=$(resident_kib iou)
   arrived=$(dropped_by_session)
   lines=$(wc -l <"$work/iou.log")
   packets=$(in_ns "$ns_second" cat /sys/class/net/fab0/statistics/rx_packets)
   began=$(milliseconds)
-  start flood "$ns_second" "$python" -B "$e2e/stranger.py" flood "${iou_address%:*}" "${iou_address##*:}" $count $seconds
-  ping_through
-  wait_until $((4 * seconds + 20)) process_ended "${pid_of[flood]}" || fail "the flood does not end"
+  flood_under_pings $count "$seconds"
   took=$(($(milliseconds) - began))
-  stop flood || fail "the stranger failed: $(cat "$work/flood.log")"
-  cat "$work/flood.log"
   # The socket has no room for all when the unit gets little of the processor.
   arrived=$(($(dropped_by_session) - arrived))
   echo "the unit dropped $arrived of them"

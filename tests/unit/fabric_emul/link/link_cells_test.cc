@@ -182,9 +182,9 @@ TEST(LinkCellsTest, flits_that_have_no_place_here_are_counted_by_name) {
     p.pump();
   };
   FlitHeader header = data_header();
-  header.ctl = kFlitSof | kFlitHeaderCrcOnly;  // part of a cell
-  inject(header, 64);
   header.ctl = kFlitSof | kFlitEof | kFlitHeaderCrcOnly | kFlitCellCrcHeadOnly;  // not agreed
+  inject(header, 64);
+  header.ctl = kFlitSof | kFlitHeaderCrcOnly | kFlitCellCrcHeadOnly;  // the same of a fragment
   inject(header, 64);
   EXPECT_EQ(p.a.count(LinkCounter::kRxDropCtl), 2U);
   inject(data_header(), kCellBytesMin - 1);
@@ -298,12 +298,13 @@ TEST(LinkCellsTest, a_path_that_narrows_is_reported_and_smaller_cells_pass) {
   EXPECT_EQ(p.b.watch.events.back(), "narrowed");
   EXPECT_EQ(p.link().mcp(), 1264);
   EXPECT_TRUE(p.link().up());
-  // Cells of the old length are lost one by one; new ones pass.
+  // Cells of the old length pass in fragments, new ones whole.
   ASSERT_TRUE(write(p.link(), pattern(1420, 7)));
   ASSERT_TRUE(write(p.link(), pattern(1320, 8)));
   p.b.port.flush(p.now);
   p.pump();
-  EXPECT_EQ(p.a.cells, Cells{pattern(1320, 8)});
+  EXPECT_EQ(p.a.cells, (Cells{pattern(1420, 7), pattern(1320, 8)}));
+  EXPECT_EQ(p.b.count(LinkCounter::kTxFragment), 2U);
 }
 
 // The interface is as wide as before, so the refusal may follow from what anybody can send.

@@ -71,6 +71,7 @@ struct ClaimWorld {
   }
   static PortConfig with(LinkProfile profile, PortConfig config) {
     config.profile = profile;
+    config.uses_fragments = false;
     return config;
   }
   void pump() {

@@ -20,7 +20,7 @@ PortConfig config_of(LinkProfile profile, std::uint16_t mcp_wanted = 0) {
 // Only datagrams of up to `passes` bytes get a reply. Returns true if that was found.
 bool probe(PathMtu& path, std::size_t passes, base::Time& now) {
   base::SeededRandom random(1);
-  path.on_full_sent(now);
+  path.on_sent(1436, now);
   while (path.deadline() != base::kNever) {
     now = path.deadline();
     for (const PathProbe::Probe& sent : path.on_time(now, random)) {

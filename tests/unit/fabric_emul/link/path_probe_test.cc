@@ -47,6 +47,26 @@ TEST(PathProbe, L_33_a_black_hole_is_found_within_two_seconds) {
   EXPECT_EQ(w.b->link().stride(), 1196U);
 }
 
+// With an MTU of 9000, frames of 1514 bytes never fill a datagram.
+TEST(PathProbe, L_33_datagrams_that_are_not_of_the_full_length_are_missed_as_soon) {
+  World w;
+  w.connect();
+  w.run(1s);
+  w.client_faults.drop_sent(longer_than(1000));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(write(w.b->link(), pattern(1100, 1)));
+    w.run(100ms);
+  }
+  EXPECT_THAT(w.b->watch.events, ElementsAre("up", "narrowed"));
+  EXPECT_EQ(w.b->link().mcp(), 940 - 72);
+  // A datagram that passes on all paths which can be found is no reason to probe.
+  w.run(1s);
+  const std::uint64_t sent = w.b->count(LinkCounter::kTxInit);
+  ASSERT_TRUE(write(w.b->link(), pattern(400, 1)));
+  w.run(1s);
+  EXPECT_EQ(w.b->count(LinkCounter::kTxInit), sent);
+}
+
 TEST(PathProbe, L_33_a_path_narrower_than_its_interfaces_is_found_without_traffic) {
   World w;
   w.client_faults.drop_sent(longer_than(1200));
@@ -148,7 +168,7 @@ TEST(PathProbe, nothing_is_probed_while_nothing_long_is_sent) {
   w.connect();
   w.run(1s);  // the run that follows each INIT
   const std::uint64_t before = w.b->count(LinkCounter::kTxInit);
-  send_for(w, 2s, 400);
+  send_for(w, 2s, 200);  // two of them in a datagram
   EXPECT_EQ(w.b->count(LinkCounter::kTxInit), before);
   send_for(w, 2s);
   EXPECT_GT(w.b->count(LinkCounter::kTxInit), before);
@@ -184,11 +204,11 @@ TEST(PathProbe, replies_to_old_probes_are_ignored) {
   PathProbe probe;
   probe.start(1436);
   EXPECT_EQ(probe.deadline(), base::kNever);
-  probe.on_full_sent(clock.now());
+  probe.on_long_sent(clock.now());
   clock.set(probe.deadline());
   const std::uint64_t old = probe.on_time(clock.now(), random)[0].nonce;
   probe.start(1436);
-  probe.on_full_sent(clock.now());
+  probe.on_long_sent(clock.now());
   for (int round = 0; probe.deadline() != base::kNever; ++round) {
     ASSERT_LT(round, 20);
     clock.set(probe.deadline());

@@ -286,7 +286,7 @@ TEST(ViErrorTest, S001_44_a_read_that_the_peer_does_not_enable_is_a_format_error
 
 TEST(ViErrorTest, S001_44_a_path_that_is_gone_is_a_transport_error) {
   ViHarness harness(ViReliability::kReception);
-  harness.b.end.faults.drop_sent([](base::Bytes datagram) { return datagram.size() > 500; });
+  harness.b.end.faults.drop_sent([](base::Bytes datagram) { return datagram.size() > 300; });
   const auto at = harness.b.send(send_of({harness.b.data(0, 1000)}));
   const auto behind = harness.b.send(send_of({harness.b.data(0, 10)}));
   ASSERT_TRUE(harness.run_until([&] { return harness.b.done.size() == 2; }));
