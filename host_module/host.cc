@@ -219,8 +219,9 @@ base::Time Host::deadline() const {
 void Host::on_tap_event(base::Time now) { nic_.on_tap_state(now); }
 
 bool Host::is_drained() const {
-  return !connection_up() && (connection_ == nullptr || connection_->is_drained()) &&
-         rx_done_ == rx_.size() && !tap_.write_pending();
+  const bool has_arrived =
+      connection_ == nullptr || (connection_->is_drained() && connection_->unreceived() == 0);
+  return !connection_up() && has_arrived && rx_done_ == rx_.size() && !tap_.write_pending();
 }
 
 void Host::stop(base::Time now) {
@@ -294,6 +295,7 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
   tap_.set_frame_bytes_max(connection_->frame_bytes_max());
   qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
   nic_.on_pair_up(pair, now_);
+  if (link_->uses_fragments()) on_path_narrowed(*link_);  // it may have been while they connected
 }
 
 void Host::on_pair_down(messaging::ChannelPair&, const std::string& why) {

@@ -73,7 +73,7 @@ void Host::use_unit(std::size_t unit, base::Time now) {
                    "moving from the I/O unit " + link_->peer_name() + " to " + next->peer_name());
   }
   if (connection_ != nullptr) {
-    const bool is_up = connection_->up();
+    const bool is_up = connection_->up() || is_renewing();
     if (is_up && !has_connection_failed_) {
       counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueDowns
                                                     : HostCounter::kPairDowns);

@@ -228,7 +228,8 @@ bool ChannelPair::is_reader_slow() const {
 void ChannelPair::grant_buffer_requests() {
   while (const auto request = pool_owner_.next_buffer_request()) {
     const auto pool = grants_.pool_for(*request);
-    if (!pool || is_reader_slow() || config_.idata_form == IdataForm::kOffsetLength ||
+    if (!pool || state_ == State::kClosing || is_reader_slow() ||
+        config_.idata_form == IdataForm::kOffsetLength ||
         !data_->add_pool(pd_, *pool, request->context)) {
       counters_.add(PairCounter::kRefused);
       continue;

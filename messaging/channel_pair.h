@@ -153,8 +153,9 @@ class ChannelPair final : private MessageHandler, private FilledSink {
   // memory may be reused.
   std::size_t take_completed();
   std::size_t pushes_in_flight() const;
-  // For the account of a connection that ends: frames whose data the peer knows to be here may wait
-  // for poll(), and count as arrived from now on.
+  // For the account of a connection that ends: frames that the peer has written, and knows to be
+  // here, may wait for poll(), and count as arrived from now on. Those that need a message, of the
+  // threshold or of BufferRDMAIndicate, do so only once that was polled.
   void collect_arrived(base::Time now);
   // Returns the number of frames that arrived and were not received yet.
   std::size_t unreceived() const { return arrived_.size(); }

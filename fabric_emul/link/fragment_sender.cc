@@ -44,6 +44,7 @@ bool FragmentSender::drain(SendBatch& batch) {
       counters_.add(LinkCounter::kTxFragment);
     }
     seal_flit(batch.commit(kFlitHeaderBytes + payload), header);
+    counters_.add(LinkCounter::kTxFlit);
     sent_ += payload;
   }
   return true;

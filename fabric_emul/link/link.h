@@ -45,7 +45,7 @@ class Link {
     if (!up() || batch_.is_blocked() || (context_.blocked_lanes >> vl & 1) != 0) return {};
     vl_ = vl;
     if (lanes_.is_open()) return lanes_.reserve(vl, cell_bytes);
-    is_cut_ = kFlitHeaderBytes + cell_bytes > flit_bytes_max_ && uses_fragments();
+    is_cut_ = kFlitHeaderBytes + cell_bytes > batch_.stride() && uses_fragments();
     if (is_cut_) return fragments_.reserve(cell_bytes);
     const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes);
     if (flit.empty()) return {};
@@ -104,8 +104,8 @@ class Link {
   std::size_t stride() const { return batch_.stride(); }
   // Probes found that the path carries less than the interface it begins with.
   bool is_path_narrowed() const { return path_.is_narrowed(); }
-  // Cells that are longer than the path carries, of queue pairs that were made while it was wider,
-  // are cut: both ends take fragments. [L-33]
+  // Cells that are longer than what probes show to pass are cut: those of queue pairs that were
+  // made while the path was wider. Both ends take fragments. [L-33]
   bool uses_fragments() const {
     return handshake_.peer().takes_fragments && context_.uses_fragments();
   }
@@ -175,9 +175,8 @@ class Link {
   const std::size_t slot_;
   PayloadCrcState payload_crc_;
   bool is_queued_ = false;
-  std::uint8_t vl_ = 0;             // of what is reserved
-  bool is_cut_ = false;             // what is reserved is longer than the path carries
-  std::size_t flit_bytes_max_ = 0;  // that the path carries
+  std::uint8_t vl_ = 0;  // of what is reserved
+  bool is_cut_ = false;  // what is reserved is longer than the path carries
   std::uint32_t next_path_ = 0;
   PathHealth path_health_;
   RepeatedFlit sealed_;  // the last flit that was sent

@@ -9,7 +9,7 @@
 namespace splitnic::fabric {
 
 enum class LinkCounter {
-  kTxFlit,      // with a cell; the full profile counts its own
+  kTxFlit,      // with a cell or a part of one; the full profile counts its own
   kTxFragment,  // a part of a cell that is longer than the path carries
   kTxBatch,
   kTxBytes,

@@ -31,11 +31,6 @@ void PathMtu::expire(base::Time now) {
   if (now - found_at_ > path_known_) found_stride_ = 0;
 }
 
-std::size_t PathMtu::flit_bytes_max(std::size_t datagram_bytes_max) const {
-  const std::size_t datagram = carried(datagram_bytes_max);
-  return std::max(stride(), datagram - std::min(datagram, kSessionReserveBytes));
-}
-
 void PathMtu::set_mcp(std::uint16_t mcp) {
   mcp_ = mcp;
   mcp_largest_ = std::max(mcp_largest_, mcp);

@@ -4,6 +4,7 @@
 // [L-33] docs/protocol/init.md#path-probes
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,7 @@
 #include "base/random.h"
 #include "fabric_emul/link/path_probe.h"
 #include "fabric_emul/link/port_config.h"
+#include "fabric_emul/wire/limits.h"
 
 namespace splitnic::fabric {
 
@@ -39,10 +41,10 @@ class PathMtu {
   void set_mcp(std::uint16_t mcp);
   // The stride in the speed and shm profiles.
   std::size_t stride() const { return mcp_ + kStrideOverhead; }
-  // The longest cell that a queue pair of the peer may send, on this path so far.
-  std::size_t cell_bytes_max() const { return mcp_largest_ + kCellOverheadMax; }
-  // The longest flit that passes whole.
-  std::size_t flit_bytes_max(std::size_t datagram_bytes_max) const;
+  // The longest cell that the peer may send: of a queue pair, on this path so far, or of MGMT.
+  std::size_t cell_bytes_max() const {
+    return std::max<std::size_t>(mcp_largest_, kMgmtPayloadMax) + kCellOverheadMax;
+  }
   // The stride in the full profile: as long as the path carries, so that a datagram holds many
   // flits.
   std::size_t full_stride(std::size_t datagram_bytes_max, std::size_t batch_bytes_max,

@@ -135,10 +135,9 @@ void PortLink::on_narrowed() {
     return;
   }
   const std::uint16_t mcp = mcp_of(bytes);
-  flit_bytes_max_ = path_.flit_bytes_max(bytes);
   if (mcp >= path_.mcp()) return;
   context_.counters.add(LinkCounter::kNarrowed);
-  set_mcp(mcp, bytes);
+  set_mcp(mcp);
   context_.observer.on_path_narrowed(*this);
 }
 

@@ -115,7 +115,9 @@ class PortLink final : public Link {
   void on_refuse(base::Time now, const Init& init);
   void on_bye(base::Time now, const Init& init);
   void on_probe(base::Time now, const Init& init);
-  void set_mcp(std::uint16_t mcp, std::size_t datagram_bytes_max);
+  void set_mcp(std::uint16_t mcp);
+  // INIT has agreed on it. Of a link that stays, queue pairs may have longer cells.
+  void agree_on_mcp(std::uint16_t mcp, bool is_same_instance);
   void start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
                    std::size_t datagram_bytes_max);
 

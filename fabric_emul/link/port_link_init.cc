@@ -45,10 +45,15 @@ PathKind PortLink::path_kind(const PeerAddress& to) const {
   return context_.underlay.path_kind(to);
 }
 
-void PortLink::set_mcp(std::uint16_t mcp, std::size_t datagram_bytes_max) {
+void PortLink::set_mcp(std::uint16_t mcp) {
   path_.set_mcp(mcp);
   batch_.set_stride(path_.stride());
-  flit_bytes_max_ = path_.flit_bytes_max(datagram_bytes_max);
+}
+
+void PortLink::agree_on_mcp(std::uint16_t mcp, bool is_same_instance) {
+  const bool is_less = is_same_instance && mcp < path_.mcp();
+  set_mcp(mcp);
+  if (is_less) context_.observer.on_path_narrowed(*this);
 }
 
 void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
@@ -85,7 +90,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   handshake_.adopt(init, lids->local, lids->remote);
   const std::size_t bytes = recent_path_bytes(now);
   const std::uint16_t mcp = mcp_of(bytes);
-  if (!is_repeated) set_mcp(std::min(mcp, init.mcp_max), bytes);
+  if (!is_repeated) agree_on_mcp(std::min(mcp, init.mcp_max), is_known);
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;
   context_.crc_terms.state(ready, payload_crc());
@@ -149,13 +154,14 @@ void PortLink::on_ready(base::Time now, const Init& init) {
       !payload_crc || !has_right_lids(init)) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
+  const bool is_same_instance = init.instance == peer_instance();
   if (handshake_.is_another_instance(init)) end_old_instance();
   const LinkLids lids = context_.config.lids ? *context_.config.lids(address())
                                              : LinkLids{init.offered_lid, init.lid};
   handshake_.adopt(init, lids.local, lids.remote);
   set_payload_crc(*payload_crc);
   const std::size_t bytes = path_bytes();
-  set_mcp(std::min(mcp_of(bytes), init.mcp_max), bytes);
+  agree_on_mcp(std::min(mcp_of(bytes), init.mcp_max), is_same_instance);
   start_lanes(now, init, init.echo, bytes);
   bring_up(now, LinkEvent::kReady);
 }

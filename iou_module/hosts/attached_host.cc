@@ -68,7 +68,7 @@ void AttachedHost::begin_close() {
 // A host that is away or not up yet is not waited for.
 bool AttachedHost::is_drained() const {
   if (has_ended() || !link_.up()) return true;
-  return !connection_.up() && connection_.is_drained() && rx_.batch().empty();
+  return !connection_.up() && connection_.is_drained() && rx_.waiting() == 0;
 }
 
 void AttachedHost::close(base::Time now) {

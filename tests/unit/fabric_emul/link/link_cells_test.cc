@@ -73,7 +73,7 @@ TEST(LinkCellsTest, a_call_has_at_most_64_datagrams) {
 }
 
 TEST(LinkCellsTest, X_46_a_cell_beyond_the_stride_goes_alone) {
-  Pair p({}, 256);
+  Pair p({}, 256, false);
   const Cells sent{pattern(64, 1), pattern(1056, 2), pattern(1056, 3), pattern(64, 4)};
   for (const auto& cell : sent) ASSERT_TRUE(write(p.link(), cell));
   p.b.port.flush(p.now);

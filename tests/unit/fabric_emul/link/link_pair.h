@@ -32,21 +32,23 @@ class SendRecorder final : public UnderlayDecorator {
 
 // Listener a, client b; the batches that b sends are kept.
 struct Pair {
-  explicit Pair(const InProcessConfig& config = {}, std::uint16_t mcp = 0)
+  explicit Pair(const InProcessConfig& config = {}, std::uint16_t mcp = 0,
+                bool uses_fragments = true)
       : hub(config),
         a_at(hub.add_endpoint()),
         b_at(hub.add_endpoint()),
         recorder(b_at),
         a(a_at, config_of(0xA, 100, true)),
-        b(recorder, with_mcp(mcp)) {
+        b(recorder, with(mcp, uses_fragments)) {
     b.port.connect(a_at.address(), now);
     pump();
     recorder.calls.clear();
     a.batches.clear();
   }
-  static PortConfig with_mcp(std::uint16_t mcp) {
+  static PortConfig with(std::uint16_t mcp, bool uses_fragments) {
     PortConfig config = config_of(0xB, 200);
     config.mcp_wanted = mcp;
+    config.uses_fragments = uses_fragments;
     return config;
   }
   void pump() {
