@@ -127,7 +127,7 @@ TEST(LinkFragmentsTest, P_LINK_42_only_what_follows_is_taken) {
   }
 }
 
-TEST(LinkFragmentsTest, P_LINK_42_no_cell_is_longer_than_the_longest_of_the_link) {
+TEST(LinkFragmentsTest, L_33_P_LINK_42_no_cell_is_longer_than_the_longest_of_the_link) {
   NarrowPair p;
   const auto cell = pattern(1424, 1);  // MCP 1364 and all headers: 1420
   for (std::size_t at = 0; at < cell.size(); at += 356) {
@@ -145,7 +145,7 @@ TEST(LinkFragmentsTest, P_LINK_42_no_cell_is_longer_than_the_longest_of_the_link
 }
 
 // A peer of another kind, or one that does not want them.
-TEST(LinkFragmentsTest, P_LINK_40_a_peer_that_has_not_stated_it_gets_none_and_sends_none) {
+TEST(LinkFragmentsTest, L_33_P_LINK_40_a_peer_that_has_not_stated_it_gets_none_and_sends_none) {
   for (const bool listener_does : {false, true}) {
     PortConfig listener = config_of(0xA, 100, true);
     PortConfig client = config_of(0xB, 200);
@@ -196,7 +196,7 @@ TEST(LinkFragmentsTest, L_33_a_blocked_underlay_continues_in_the_middle_of_a_cel
   for (unsigned i = 0; i < taken; ++i) EXPECT_EQ(p.a.cells[i], pattern(1420, i)) << i;
 }
 
-TEST(LinkFragmentsTest, a_link_that_goes_down_forgets_the_parts_that_have_come) {
+TEST(LinkFragmentsTest, L_33_a_link_that_goes_down_forgets_the_parts_that_have_come) {
   NarrowPair p;
   p.inject({9, 0}, kFlitSof, pattern(100, 1));
   p.b.port.send_bye(p.now);
