@@ -24,6 +24,14 @@ inline void in_namespace(const std::function<void()>& body) {
   }).join();
 }
 
+// Gives an interface that is up an IPv6 address, and returns when packets to it arrive. The kernel
+// gives an address out before it has the local route to it: until then they leave by the interface.
+inline void add_ipv6(const std::string& address, const std::string& device) {
+  run("ip address add " + address + "/64 dev " + device +
+      " nodad && timeout 20 sh -c 'until ip -6 route get " + address +
+      " | grep -q ^local; do sleep 0.01; done'");
+}
+
 // The same where 10.9.9.1 is on d0, and a neighbour 10.9.9.2 behind it swallows everything.
 inline void with_silent_neighbour(const std::function<void()>& body) {
   in_namespace([&] {

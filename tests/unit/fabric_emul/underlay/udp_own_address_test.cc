@@ -63,12 +63,11 @@ TEST(UdpOwnAddressTest, sends_continue_from_another_address) {
 // The kernel continues to send from an IPv6 address that is gone, and no reply finds it.
 TEST(UdpOwnAddressTest, a_socket_that_hears_nothing_takes_another_ipv6_address) {
   with_silent_neighbour([] {
-    run("ip address add fd09::1/64 dev d0 nodad");
+    support::add_ipv6("fd09::1", "d0");
     const auto client = open_udp({.connect = "[fd09::2]:4791"});
     EXPECT_EQ(host_of(*client), "[fd09::1]");
-    // The kernel gives an address out a moment before it has the local route to it.
-    run("ip address del fd09::1/64 dev d0 && ip address add fd09::5/64 dev d0 nodad && "
-        "until ip -6 route show table local | grep -q fd09::5; do sleep 0.01; done");
+    run("ip address del fd09::1/64 dev d0");
+    support::add_ipv6("fd09::5", "d0");
     client->check_own_address();
     EXPECT_EQ(host_of(*client), "[fd09::5]");
     const std::string before = own_of(*client);

@@ -25,6 +25,7 @@
 
 namespace splitnic::fabric::udp_path_mtu_test {
 
+using support::add_ipv6;
 using support::run;
 using support::with_silent_neighbour;
 using Status = Underlay::SendStatus;
@@ -208,7 +209,7 @@ int kernel_path_mtu(const UdpAddress& to) {
 
 TEST(UdpPathMtuTest, it_is_that_of_the_way_out) {
   with_silent_neighbour([] {
-    run("ip address add fd00:9::1/64 dev d0 nodad");
+    add_ipv6("fd00:9::1", "d0");
     UdpConfig config;
     config.connect = "10.9.9.2:4791";
     config.bind_device = "d0";
@@ -240,7 +241,8 @@ TEST(UdpPathMtuTest, it_is_that_of_the_way_out) {
 // It is the administrator who configures the MTU of a route, so that one counts.
 TEST(UdpPathMtuTest, a_route_may_have_a_smaller_one) {
   with_silent_neighbour([] {
-    run("ip address add fd00:9::1/64 dev d0 nodad && ip link set d1 address 02:00:00:00:00:02");
+    add_ipv6("fd00:9::1", "d0");
+    run("ip link set d1 address 02:00:00:00:00:02");
     run("ip route add 10.6.6.0/24 via 10.9.9.2 mtu 1300 && ip route add 10.7.7.0/24 via 10.9.9.2 "
         "mtu 9000 && ip -6 route add fd00:6::/64 via fd00:9::2 mtu 1300");
     const auto anyone = open_udp({});
@@ -300,8 +302,8 @@ TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv4) {
 
 TEST(UdpPathMtuTest, H_6_icmp_changes_nothing_over_ipv6) {
   with_silent_neighbour([] {
-    run("ip address add fd00:9::1/64 dev d0 nodad && "
-        "ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
+    add_ipv6("fd00:9::1", "d0");
+    run("ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
     expect_deaf_to_reports("[fd00:9::1]", "[fd00:9::2]:4791", 1280, 1280, 1452);
   });
 }
@@ -342,8 +344,8 @@ TEST(UdpPathMtuTest, H_6_icmp_of_no_kind_costs_a_datagram_over_ipv4) {
 
 TEST(UdpPathMtuTest, H_6_icmp_of_no_kind_costs_a_datagram_over_ipv6) {
   with_silent_neighbour([] {
-    run("ip address add fd00:9::1/64 dev d0 nodad && "
-        "ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
+    add_ipv6("fd00:9::1", "d0");
+    run("ip neigh add fd00:9::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent");
     std::array<IcmpKind, 9> kinds;
     for (std::uint8_t code = 0; code < 7; ++code) kinds[code] = {ICMP6_DST_UNREACH, code};
     kinds[7] = {ICMP6_TIME_EXCEEDED, 0};
