@@ -79,8 +79,9 @@ check_two_hosts() {
   start client2 "$ns_second" iperf3 -c 10.77.0.2 -p 5202 -t 600 -R --forceflush
   for ns in "$ns_host" "$ns_second"; do
     wait_until 10 has_received "$ns" 1000000 || fail "no traffic to $ns"
-    ping_all "$ns" 10.77.0.2 50
+    ping_under_load "$ns" 10.77.0.2 50
   done
+  equal "frames lost in the fabric" "$(counter host host.tx.lost)$(counter host2 host.tx.lost)$(counter iou iou.to_host.lost)" 000
   # Other work of the machine takes from either second: if one round is not enough, all rounds count together.
   local both=0 alone=0 round
   for round in 1 2 3; do
@@ -103,6 +104,14 @@ check_two_hosts() {
   equal "cells in the name of others that passed" $((cells - sources)) 0
   equal "connections of the other host that ended" "$(counter host2 host.pair.downs)" 0
   equal "cells at the unit that were not for it" "$(counters iou path.rx.drop.lid path.rx.drop.cell path.rx.drop.peer)" "0 0 0"
+}
+# ping_under_load NS ADDRESS COUNT: most have replies. TCP at full rate overflows the LAN interface of the unit, which drops pings too.
+ping_under_load() {
+  local out got
+  out=$(in_ns "$1" ping -q -c "$3" -f -W 2 "$2") || true
+  got=$(sed -n 's/.* transmitted, \([0-9]*\) received.*/\1/p' <<<"$out")
+  echo "$2: $got of $3 pings had a reply, under load"
+  [ "${got:-0}" -ge $(($3 * 8 / 10)) ] || fail "$got of $3 pings had a reply"
 }
 # received_in SECONDS: by the second host.
 received_in() {
