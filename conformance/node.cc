@@ -61,7 +61,8 @@ bool Node::take_smp(const fabric::FlitHeader& flit, base::Bytes cell) {
   const fabric::MacHeader& h = view.header;
   const bool is_right =
       rule(error == fabric::CellError::kNone, "SMPs in cells that are valid") &&
-      rule(h.slid == target().lid && h.dlid == lid(), "SMPs with the LIDs of both switches") &&
+      rule(h.slid == target().lid && h.dlid == (config().port == 0 ? fabric::Lid() : lid()),
+           "SMPs with the LIDs of both switches, and 0 for a node") &&
       rule(h.sqpn == fabric::kSubnetQpn && h.service == fabric::Service::kMgmt, "SMPs from QP 2") &&
       rule(h.psn == fabric::Psn() && h.lcn == fabric::Lcn() && h.csn == 0,
            "SMPs with PSN, LCN and CSN 0") &&

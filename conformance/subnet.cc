@@ -148,7 +148,6 @@ void Subnet::on_smp(std::size_t port, base::Bytes bytes) {
     return outcome().fail("SMPs that are valid",
                           "one that is not: " + std::string(fabric::name(error)));
   }
-  if (port == kNodePort) return outcome().fail("no SMP at the port of a node", "one");
   if ((bytes[kReservedAt] & kReserved) != std::byte{0}) {
     return outcome().fail("reserved bits of 0 in SMPs", "others");
   }
@@ -159,6 +158,7 @@ void Subnet::on_smp(std::size_t port, base::Bytes bytes) {
   if (smp.route.ports.at(smp.hop - 1U) != port) {
     return outcome().fail("the port that it leaves by in the route of an SMP", "another port");
   }
+  if (port == kNodePort) return take_at_node(smp);
   deliver(at(port == kEastPort ? "east" : "west"), 1, smp);
 }
 
@@ -176,16 +176,24 @@ void Subnet::deliver(PlayedSwitch& to, std::uint8_t in_port, Smp smp) {
 
 void Subnet::send_by(PlayedSwitch& from, std::uint8_t port, const Smp& smp) {
   const PlayedPort* const by = from.find(port);
-  if (by == nullptr || by->peer_port == 0) {
-    return outcome().fail("SMPs by ports of cables",
+  if (by == nullptr) {
+    return outcome().fail("SMPs by ports that are in the file",
                           "one by port " + std::to_string(port) + " of " + from.name);
   }
+  if (by->peer_port == 0) return take_at_node(smp);
   if (!by->is_up()) return;
   if (by->peer != kManagerName) return deliver(at(by->peer), by->peer_port, smp);
   Node& out = end(by->peer_port);
   ByteVector bytes(smp.bytes());
   fabric::emit_smp(bytes, smp);
   if (out.is_linked()) out.send_smp(out.smp_head(), bytes);
+}
+
+// The nodes of the suite have no agent, and their LIDs are in the file [P-SUBN-23] [P-SUBN-26].
+void Subnet::take_at_node(const Smp& smp) {
+  const bool may_be = smp.method == SmpMethod::kGet && smp.attribute == SmpAttribute::kNode &&
+                      smp.hop == smp.route.hops && (!manager_ || smp.manager == *manager_);
+  if (!may_be) outcome().fail("GET NODE of the manager in force at a node", "another SMP");
 }
 
 void Subnet::take_request(PlayedSwitch& to, const Smp& smp) {

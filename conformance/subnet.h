@@ -138,6 +138,7 @@ class Subnet {
   void deliver(PlayedSwitch& to, std::uint8_t in_port, fabric::Smp smp);
   void send_by(PlayedSwitch& from, std::uint8_t port, const fabric::Smp& smp);
   void take_request(PlayedSwitch& at, const fabric::Smp& smp);
+  void take_at_node(const fabric::Smp& smp);
   bool check_request(const PlayedSwitch& at, const Asked& request);
   bool check_part(const PlayedSwitch& at, const fabric::SmpTable& part);
   std::optional<OwnTable> read_own_table();

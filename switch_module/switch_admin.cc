@@ -78,7 +78,8 @@ base::Result<control::FabricMap> SwitchAdmin::fabric_map() const {
   std::optional<control::ManagerInfo> obeyed;
   for (const Subnet& subnet : subnets_) {
     if (subnet.manages != nullptr && subnet.manages->is_master()) {
-      return map_of(*subnet.topology, subnet.manages->found(), options_.common.name());
+      return map_of(*subnet.topology, subnet.manages->found(), subnet.manages->nodes().programs(),
+                    options_.common.name());
     }
     if (!obeyed) obeyed = manager(subnet);
   }

@@ -23,6 +23,7 @@ std::string_view state_at(const fabric::SubnetView::Reports& found, const PortPl
   const auto at = std::ranges::find(ports, place.port, &SmpNode::PortInfo::number);
   if (at == ports.end() || at->state == SmpNode::PortState::kDown) return "down";
   if (at->lid != expected) return "refused";
+  if (at->state == SmpNode::PortState::kUnset) return "no LID";
   return at->state == SmpNode::PortState::kHeld ? "held" : "up";
 }
 
@@ -36,7 +37,7 @@ std::string_view worse(std::string_view a, std::string_view b) {
 }  // namespace
 
 control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView::Reports& found,
-                          const std::string& manager) {
+                          const fabric::NodeSetup::Programs& programs, const std::string& manager) {
   control::FabricMap out;
   out.manager = manager;
   std::map<std::string_view, Lid> lids;
@@ -45,8 +46,10 @@ control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView
     out.switches.push_back({one.name, one.lid.value, found.contains(one.name) ? "up" : "silent"});
   }
   for (const auto& one : file.nodes) {
+    const auto program = programs.find(one.at);
     out.nodes.push_back({one.name, one.lid.value, shown(one.at),
-                         std::string(state_at(found, one.at, one.lid)), one.lids().count()});
+                         std::string(state_at(found, one.at, one.lid)), one.lids().count(),
+                         program == programs.end() ? std::string() : program->second});
   }
   for (const auto& one : file.cables) {
     const auto a = state_at(found, one.a, lids.at(one.b.of_switch));

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "control/report/fabric_map.h"
+#include "fabric_emul/subnet/node_setup.h"
 #include "fabric_emul/subnet/subnet_view.h"
 #include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric_switch {
 
-// `manager` is the switch whose manager has these reports.
+// `manager` is the switch whose manager has these reports, and the names of these programs.
 control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView::Reports& found,
-                          const std::string& manager);
+                          const fabric::NodeSetup::Programs& programs, const std::string& manager);
 
 }  // namespace splitnic::fabric_switch

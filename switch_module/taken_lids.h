@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "control/config/toml.h"
 #include "control/config/toml_field.h"
-#include "fabric_emul/switching/port_lids.h"
+#include "fabric_emul/switching/topology.h"
 
 namespace splitnic::fabric_switch {
 

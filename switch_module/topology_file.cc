@@ -12,12 +12,13 @@
 #include "control/config/values.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/session/keys.h"
-#include "fabric_emul/switching/port_lids.h"
+#include "fabric_emul/switching/lid_numbers.h"
 #include "fabric_emul/switching/queue_lid.h"
 #include "fabric_emul/switching/switch_lanes.h"
 #include "switch_module/taken_lids.h"
 #include "switch_module/topology_network.h"
 #include "switch_module/topology_partitions.h"
+#include "switch_module/topology_places.h"
 
 namespace splitnic::fabric_switch {
 namespace {
@@ -31,16 +32,12 @@ using fabric::session::PublicKey;
 
 std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
 
-// Names, LIDs, keys and places occur once, and a place is at a switch of the file.
+// Names, LIDs, keys and places occur once.
 class TopologyReader {
  public:
   base::Result<TopologyFile> read(const TomlValue& file);
 
  private:
-  struct PlaceAt {
-    TomlField field;
-    PortPlace place;
-  };
   struct Entry {
     Lid lid;
     std::uint8_t lmc = 0;
@@ -53,25 +50,26 @@ class TopologyReader {
   base::Status read_cables(const TomlValue& cables);
   base::Status read_routing(const TomlValue& routing);
   base::Status read_tables_per(const TomlValue& tables);
+  base::Status read_lids_from(const TomlValue& lids);
   base::Result<Lid> read_lid(const TomlField& field);
   base::Status read_key(const TomlField& field, const std::string& name);
   static base::Result<fabric::SlToLane> read_lanes(const TomlField& field);
-  base::Result<PortPlace> read_place(const TomlField& field, std::string_view text);
-  base::Result<std::vector<PortPlace>> read_places(const TomlValue& value, const TomlField& field);
   void add_node(const std::string& name, const Entry& entry);
-  base::Status check_places() const;
   base::Status check_routing() const;
   base::Status check_tables_per() const;
   base::Status check_lids_of_queues() const;
+  base::Status number_nodes(const TomlValue* prefix);
+  bool has_lid(bool is_node) const {
+    return !is_node || topology_.lids_from == fabric::LidsFrom::kFile;
+  }
 
   Topology topology_;
   std::map<std::string, PublicKey> keys_;
   std::map<std::string, control::TomlPlace> names_;
   TakenLids lids_;
   std::map<PublicKey, control::TomlPlace> taken_keys_;
-  std::map<PortPlace, control::TomlPlace> places_;
-  std::vector<PlaceAt> used_;
-  std::optional<TomlField> routing_, per_;
+  TopologyPlaces places_;
+  std::optional<TomlField> routing_, per_, lids_from_;
   bool has_queues_ = false;  // a node has several
 };
 
@@ -114,43 +112,6 @@ base::Result<fabric::SlToLane> TopologyReader::read_lanes(const TomlField& field
   return lanes;
 }
 
-// SWITCH:PORT
-base::Result<PortPlace> TopologyReader::read_place(const TomlField& field, std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  const auto port = colon == std::string_view::npos
-                        ? std::nullopt
-                        : control::parse_number(text.substr(colon + 1), fabric::kSwitchPortsMax);
-  if (!port || *port == 0 || !control::is_node_name(text.substr(0, colon))) {
-    return field.is_not("SWITCH:PORT with a port from 1 to " +
-                        std::to_string(fabric::kSwitchPortsMax));
-  }
-  PortPlace place{std::string(text.substr(0, colon)), static_cast<std::uint8_t>(*port)};
-  const auto [taken, is_new] = places_.try_emplace(place, field.at());
-  if (!is_new) {
-    return field.error(std::string(text) + " is taken" + line_of(taken->second));
-  }
-  used_.push_back({field, place});
-  return place;
-}
-
-// One place, or a list of one for each queue.
-base::Result<std::vector<PortPlace>> TopologyReader::read_places(const TomlValue& value,
-                                                                 const TomlField& field) {
-  std::vector<PortPlace> places;
-  const auto read = [&](const TomlField& one) -> base::Status {
-    const auto text = one.text("SWITCH:PORT");
-    if (!text) return text.error();
-    const auto place = read_place(one, *text);
-    if (!place) return place.error();
-    places.push_back(*place);
-    return {};
-  };
-  const bool is_list = value.kind == TomlValue::Kind::kList;
-  if (auto done = is_list ? field.each(fabric::kNodeQueuesMax, read) : read(field); !done)
-    return done.error();
-  return places;
-}
-
 // Each queue is a node with the key of the whole.
 void TopologyReader::add_node(const std::string& name, const Entry& entry) {
   has_queues_ |= entry.at.size() > 1;
@@ -181,7 +142,9 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
   std::optional<TomlField> lmc;
   for (const TomlValue& value : table.inside) {
     const TomlField field(value, context + " " + value.name);
-    if (value.name == "lid") {
+    if (value.name == "lid" && !has_lid(is_node)) {
+      return field.error("the subnet manager gives it: leave out lid, or lids = \"manager\"");
+    } else if (value.name == "lid") {
       const auto lid = read_lid(field);
       if (!lid) return lid.error();
       entry.lid = *lid;
@@ -197,17 +160,18 @@ base::Result<TopologyReader::Entry> TopologyReader::read_entry(const TomlValue& 
       entry.lmc = static_cast<std::uint8_t>(*number);
       lmc.emplace(field);
     } else if (value.name == "at" && is_node) {
-      auto places = read_places(value, field);
+      auto places = places_.take_all(value, field);
       if (!places) return places.error();
       entry.at = *std::move(places);
     } else {
       return control::error_at(value.name_at, context + ": there is no field " + value.name);
     }
   }
-  if (entry.lid == Lid()) return control::error_at(table.name_at, context + ": lid is missing");
+  if (entry.lid == Lid() && has_lid(is_node))
+    return control::error_at(table.name_at, context + ": lid is missing");
   if (is_node && entry.at.empty())
     return control::error_at(table.name_at, context + ": at is missing");
-  if (lmc) {
+  if (lmc && has_lid(is_node)) {
     if (auto rest = lids_.take_rest(*lmc, {entry.lid, entry.lmc}); !rest) return rest.error();
   }
   return entry;
@@ -242,9 +206,9 @@ base::Status TopologyReader::read_cables(const TomlValue& cables) {
         const std::string_view ends = *text;
         const std::size_t between = ends.find(kBetween);
         if (between == std::string_view::npos) return field.is_not(kForm);
-        const auto a = read_place(field, ends.substr(0, between));
+        const auto a = places_.take(field, ends.substr(0, between));
         if (!a) return a.error();
-        const auto b = read_place(field, ends.substr(between + kBetween.size()));
+        const auto b = places_.take(field, ends.substr(between + kBetween.size()));
         if (!b) return b.error();
         if (a->of_switch == b->of_switch) return field.error("both ends are at the same switch");
         topology_.cables.push_back({*a, *b});
@@ -274,6 +238,29 @@ base::Status TopologyReader::read_tables_per(const TomlValue& tables) {
   return {};
 }
 
+base::Status TopologyReader::read_lids_from(const TomlValue& lids) {
+  lids_from_.emplace(lids, "lids");
+  constexpr const char* kKinds = "file or manager";
+  const auto text = lids_from_->text(kKinds);
+  if (!text) return text.error();
+  const auto from = fabric::parse_lids_from(*text);
+  if (!from) return lids_from_->is_not(kKinds);
+  topology_.lids_from = *from;
+  return {};
+}
+
+// Other subnets name nodes by network addresses, which have LIDs in them.
+base::Status TopologyReader::number_nodes(const TomlValue* prefix) {
+  if (topology_.lids_from == fabric::LidsFrom::kFile) return {};
+  if (prefix != nullptr) {
+    return lids_from_->error("a subnet with a prefix has its LIDs in the file: leave out one");
+  }
+  if (auto numbered = fabric::number_nodes(topology_); !numbered) {
+    return lids_from_->error(numbered.error().text());
+  }
+  return {};
+}
+
 // A manager keeps all tables of the subnet.
 base::Status TopologyReader::check_tables_per() const {
   if (topology_.tables_per == fabric::TablesPer::kSwitch ||
@@ -298,17 +285,6 @@ base::Status TopologyReader::check_routing() const {
   return routing_->error(tables.error().text());
 }
 
-base::Status TopologyReader::check_places() const {
-  std::set<std::string_view> switches;
-  for (const Topology::Switch& one : topology_.switches) switches.insert(one.name);
-  for (const PlaceAt& used : used_) {
-    if (!switches.contains(used.place.of_switch)) {
-      return used.field.error("there is no [switches." + used.place.of_switch + "]");
-    }
-  }
-  return {};
-}
-
 // The LIDs beyond are those of queues.
 base::Status TopologyReader::check_lids_of_queues() const {
   if (!has_queues_) return {};
@@ -319,9 +295,14 @@ base::Status TopologyReader::check_lids_of_queues() const {
 base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   const TomlValue* partitions = nullptr;
   NetworkFields network;
+  const auto lids = std::ranges::find(file.inside, "lids", &TomlValue::name);
+  if (lids != file.inside.end()) {
+    if (auto read = read_lids_from(*lids); !read) return read.error();
+  }
   for (const TomlValue& value : file.inside) {
     const bool is_table = value.kind == TomlValue::Kind::kTable;
     base::Status read;
+    if (value.name == "lids") continue;
     if (value.name == "cables") {
       read = read_cables(value);
     } else if (value.name == "routing") {
@@ -345,13 +326,16 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     } else {
       return control::error_at(
           value.name_at,
-          "there are only cables, routing, tables, pin_vl, prefix, [switches.NAME], "
+          "there are only cables, routing, tables, lids, pin_vl, prefix, [switches.NAME], "
           "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this file");
     }
     if (!read) return read.error();
   }
-  if (auto checked = check_places(); !checked) return checked.error();
+  std::set<std::string_view> switches;
+  for (const Topology::Switch& one : topology_.switches) switches.insert(one.name);
+  if (auto checked = places_.check(switches); !checked) return checked.error();
   if (auto checked = check_lids_of_queues(); !checked) return checked.error();
+  if (auto numbered = number_nodes(network.prefix); !numbered) return numbered.error();
   if (partitions != nullptr) {
     if (auto read = read_partitions(*partitions, topology_); !read) return read.error();
   }

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "fabric_emul/switching/lid_numbers.h"
+
 namespace splitnic::fabric_switch {
 namespace {
 
@@ -10,12 +12,14 @@ std::string place_text(const fabric::PortPlace& place) {
 }
 
 // A name with a dot would be a path of tables.
-std::string table_head(std::string_view tables, const std::string& name, const fabric::Lid& lid) {
+std::string table_head(std::string_view tables, const std::string& name) {
   std::string text = "[";
   text += tables;
   text += name.find('.') == std::string::npos ? "." + name : ".\"" + name + "\"";
-  return text + "]\nlid = " + std::to_string(lid.value) + "\n";
+  return text + "]\n";
 }
+
+std::string lid_text(const fabric::Lid& lid) { return "lid = " + std::to_string(lid.value) + "\n"; }
 
 }  // namespace
 
@@ -24,16 +28,20 @@ std::string topology_text(const fabric::Topology& topology) {
   if (topology.tables_per != fabric::TablesPer::kSwitch) {
     text += "tables = \"" + std::string(fabric::name(topology.tables_per)) + "\"\n";
   }
+  const bool has_lids = topology.lids_from == fabric::LidsFrom::kFile;
+  if (!has_lids) text += "lids = \"" + std::string(fabric::name(topology.lids_from)) + "\"\n";
   text += "cables = [\n";
   for (const fabric::Topology::Cable& cable : topology.cables) {
     text += "  \"" + place_text(cable.a) + " - " + place_text(cable.b) + "\",\n";
   }
   text += "]\n";
   for (const fabric::Topology::Switch& one : topology.switches) {
-    text += table_head("switches", one.name, one.lid);
+    text += table_head("switches", one.name) + lid_text(one.lid);
   }
   for (const fabric::Topology::Node& node : topology.nodes) {
-    text += table_head("nodes", node.name, node.lid) + "at = \"" + place_text(node.at) + "\"\n";
+    text += table_head("nodes", node.name);
+    if (has_lids) text += lid_text(node.lid);
+    text += "at = \"" + place_text(node.at) + "\"\n";
     if (node.lmc != 0) text += "lmc = " + std::to_string(node.lmc) + "\n";
   }
   return text;

@@ -2,9 +2,12 @@
 // may not send them. docs/protocol/subnet.md#rejected
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "conformance/case.h"
 #include "conformance/cases/subnet_parts.h"
+#include "fabric_emul/wire/smp_lids.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -81,7 +84,7 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "method_0", "An SMP of method 0", byte(1, 0));
   add_dropped(group, "method_5", "An SMP of an unknown method", byte(1, 5));
   add_dropped(group, "attribute_0", "An SMP of attribute 0", byte(2, 0));
-  add_dropped(group, "attribute_4", "An SMP of an unknown attribute", byte(2, 4));
+  add_dropped(group, "attribute_6", "An SMP of an unknown attribute", byte(2, 6));
   add_dropped(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped(group, "hops_65", "An SMP with 65 hops", [](ByteVector& smp) {
     smp.at(16) = std::byte{65};
@@ -156,7 +159,7 @@ void add_table_formats(SubnetGroup& group) {
 void add_formats_on_the_way(SubnetGroup& group) {
   add_dropped_on_the_way(group, "format", "An SMP of another format", byte(0, 2));
   add_dropped_on_the_way(group, "method_5", "An SMP of an unknown method", byte(1, 5));
-  add_dropped_on_the_way(group, "attribute_4", "An SMP of an unknown attribute", byte(2, 4));
+  add_dropped_on_the_way(group, "attribute_6", "An SMP of an unknown attribute", byte(2, 6));
   add_dropped_on_the_way(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped_on_the_way(group, "longer", "An SMP that is longer than its counts",
                          [](ByteVector& smp) { smp.resize(smp.size() + 4); });
@@ -211,21 +214,32 @@ void add_passing_traps(SubnetGroup& group) {
 }
 
 void add_sources(SubnetGroup& group) {
-  group.add("from_a_node", "P-SUBN-3", "An SMP from the port of a node is dropped.", [](Subnet& s) {
-    if (!s.begin()) return;
-    OwnedSmp set = Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kEastLid, UINT8_MAX});
-    set.smp.hop = 1;
-    set.smp.transaction = kDropped;
-    for (int i = 0; i < 3; ++i) s.node().send_smp(s.node().smp_head(), set.bytes());
-    fabric::CellHead as_switch = s.node().smp_head();
-    as_switch.header.slid = kEastLid;
-    s.node().send_smp(as_switch, set.bytes());
-    s.node().send_smp(as_switch, passing_request());
-    expect_dropped(s);
-    const auto get = s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
-                           "a reply that names the manager");
-    if (get) s.expect(get->smp.manager == s.manager(), "the manager as before");
-  });
+  const auto add_from_node = [&group](const std::string& name, const std::string& clause,
+                                      const std::string& title,
+                                      const std::vector<fabric::Lid>& sources) {
+    group.add(name, clause, title, [sources](Subnet& s) {
+      if (!s.begin()) return;
+      OwnedSmp set =
+          Subnet::request(SmpMethod::kSet, SmpAttribute::kManager, {kEastLid, UINT8_MAX});
+      set.smp.hop = 1;
+      set.smp.transaction = kDropped;
+      fabric::CellHead head = s.node().smp_head();
+      for (const fabric::Lid lid : sources) {
+        head.header.slid = lid;
+        for (int i = 0; i < 3; ++i) s.node().send_smp(head, set.bytes());
+        s.node().send_smp(head, passing_request());
+      }
+      expect_dropped(s);
+      const auto get =
+          s.ask(Subnet::request(SmpMethod::kGet, SmpAttribute::kManager, {kEastLid, 0}),
+                "a reply that names the manager");
+      if (get) s.expect(get->smp.manager == s.manager(), "the manager as before");
+    });
+  };
+  add_from_node("from_a_node", "P-SUBN-3", "An SMP from the port of a node with a LID is dropped.",
+                {kNearNodeLid, kEastLid});
+  add_from_node("request_of_a_node", "P-SUBN-23", "A request from the port of a node is dropped.",
+                {fabric::Lid()});
   for (const fabric::Lid lid : {kWestLid, kManagerLid, kNearNodeLid, fabric::Lid(77)}) {
     group.add("source_" + std::to_string(lid.value), "P-SUBN-3",
               "An SMP with an SLID that is not the switch at the cable is dropped.",
@@ -250,6 +264,25 @@ void add_sources(SubnetGroup& group) {
               for (int i = 0; i < 3; ++i) east.send_smp(head, good_request());
               expect_dropped(s);
             });
+}
+
+void add_lids(SubnetGroup& group) {
+  group.add("lids", "P-SUBN-22", "LIDS is not served where the file has the LIDs.", [](Subnet& s) {
+    if (!s.begin()) return;
+    const auto manager = *s.manager();
+    for (const SmpMethod method : {SmpMethod::kGet, SmpMethod::kSet}) {
+      OwnedSmp of_lids = Subnet::request(method, SmpAttribute::kLids, manager);
+      fabric::SmpLids lids;
+      if (method == SmpMethod::kSet) {
+        lids.count = 4;
+        lids.entry_count = 1;
+        lids.entries[0] = {kFarNodeLid, 0};
+      }
+      of_lids.body.resize(lids.bytes());
+      fabric::emit_smp_lids(of_lids.body, lids);
+      expect_status(s, s.ask(of_lids, "a reply to LIDS"), fabric::SmpStatus::kBad, manager);
+    }
+  });
 }
 
 void add_fields(SubnetGroup& group) {
@@ -325,6 +358,7 @@ std::vector<Case> agent_drop_cases() {
   add_ways(group);
   add_sources(group);
   add_passing_traps(group);
+  add_lids(group);
   add_fields(group);
   return group.take();
 }

@@ -123,7 +123,7 @@ void add_replies(SubnetGroup& group) {
   add_cut("node_port_twice", "A REPLY with a port twice",
           [](ByteVector& b) { b.at(b.size() - 12) = b.at(b.size() - 24); });
   add_cut("node_port_state", "A REPLY with an unknown state of a port",
-          [](ByteVector& b) { b.at(b.size() - 11) = std::byte{3}; });
+          [](ByteVector& b) { b.at(b.size() - 11) = std::byte{4}; });
   add_cut("node_name", "A REPLY whose name has a control character",
           [](ByteVector& b) { b.at(fabric::kSmpNodeBytes) = std::byte{7}; });
 }

@@ -98,6 +98,8 @@ class ManagerWatch final : public Watch {
                                                                        : State::kSet);
     } else if (smp.attribute == SmpAttribute::kManager) {
       on_first_request(request.route, at);
+    } else if (!asked_.contains(request.route)) {
+      return;  // to an end node, which no sweep asks
     } else if (state_ == State::kSweep && obeying_.contains(request.route)) {
       reach("obeyed");
     }

@@ -71,8 +71,8 @@ base::Result<fabric::Attachment*> Worker::attach(
     switch_at = keyed->peers.front();
     hop.eui64 = fabric::Eui64(keyed->eui64);
   }
-  attachments_.push_back(std::make_unique<fabric::Attachment>(*top, switch_at, hop, clock_, random_,
-                                                              queue_, common_.partitions));
+  attachments_.push_back(std::make_unique<fabric::Attachment>(
+      *top, switch_at, hop, clock_, random_, queue_, common_.partitions, common_.name()));
   return attachments_.back().get();
 }
 
@@ -92,7 +92,8 @@ Worker::InnerHop Worker::attach_here(const std::string& role, bool is_shm) {
   fabric::PortConfig hop = hop_config(role, is_shm);
   hop.profile = fabric::LinkProfile::kSpeed;  // whatever the ports to others have
   attachments_.push_back(std::make_unique<fabric::Attachment>(
-      inner_->connecting(), inner_->listening().address(), hop, clock_, random_));
+      inner_->connecting(), inner_->listening().address(), hop, clock_, random_, 0,
+      fabric::PartitionTable(), common_.name()));
   return {inner_->listening(), *attachments_.back()};
 }
 

@@ -203,6 +203,7 @@ constexpr auto kTexts = std::to_array<CounterText>({
     {"path.resolved", "Names that a switch resolved."},
     {"path.rx.cell", "Cells that came by way of a switch."},
     {"path.rx.drop", "Cells from a switch that were dropped, by cause."},
+    {"path.smp", "Requests of the subnet manager that were served."},
     {"path.tx.cell", "Cells that were sent by way of a switch."},
     {"path.tx.control", "Cells that set up paths by way of a switch or keep them alive."},
     {"path.tx.drop", "Cells to a switch that were dropped, by cause."},

@@ -32,9 +32,10 @@ std::string for_people(const FabricMap& map) {
   for (const auto& one : map.switches) {
     switches.add({one.name, std::to_string(one.lid), one.state});
   }
-  TextTable nodes({"node", "lid", "at", "state"});
+  TextTable nodes({"node", "lid", "at", "state", "program"});
   for (const auto& one : map.nodes) {
-    nodes.add({one.name, lids_text(one), place_text(one.at), one.state});
+    nodes.add({one.name, lids_text(one), place_text(one.at), one.state,
+               one.program.empty() ? "-" : printable(one.program)});
   }
   TextTable cables({"cable", "to", "state"});
   for (const auto& one : map.cables) cables.add({place_text(one.a), place_text(one.b), one.state});
@@ -52,7 +53,8 @@ std::string as_json(const FabricMap& map) {
                                  {"lid", one.lid},
                                  {"lids", one.lids},
                                  {"at", json_string(place_text(one.at))},
-                                 {"state", json_string(one.state)}});
+                                 {"state", json_string(one.state)},
+                                 {"program", json_string(one.program)}});
   }
   for (const auto& one : map.cables) {
     cables.push_back(json::object{

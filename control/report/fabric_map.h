@@ -25,8 +25,10 @@ struct FabricMap {
     std::string name;
     std::uint64_t lid = 0;
     Place at;
-    std::string state;       // as of a cable, but for "held"
+    // As of a cable, but for "held"; or "no LID": it has not taken that of the subnet manager.
+    std::string state;
     std::uint64_t lids = 1;  // of the port, from `lid` on
+    std::string program;     // its name, as its agent states it; empty: it has none
   };
   struct Cable {
     Place a, b;

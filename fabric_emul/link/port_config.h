@@ -62,6 +62,8 @@ struct PortConfig {
   // Where a topology gives who is at the other end: whether that is the sender of this INIT. A
   // listener refuses others as kIdentity, a client drops their READY. Empty: anybody is.
   std::function<bool(const Init& peer)> is_expected{};
+  // A client that takes LID 0 of a switch: who is behind a switch may get its LID later, by SMP.
+  bool takes_no_lid = false;
   std::uint8_t number = 0;     // of the port of a switch, stated in INIT; 0: of an end node
   std::uint16_t lid_base = 0;  // set by Adapter::add_port: after those of earlier ports [S001-29]
   // 0: derived from the path, stride = min(datagram_bytes_max - 36, 65000) and MCP = (stride - 72)

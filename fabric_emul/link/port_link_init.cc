@@ -150,8 +150,10 @@ void PortLink::on_ready(base::Time now, const Init& init) {
   if (!context_.terms.is_expected(init)) context_.observer.on_unexpected(init, address());
   const auto payload_crc =
       context_.crc_terms.accept(init, offer_.to(init.instance), path_kind(address()));
-  if (context_.terms.check(init) != InitReason::kNone || init.offered_lid == Lid() ||
-      !payload_crc || !has_right_lids(init)) {
+  const bool lacks_lid =
+      init.offered_lid == Lid() && (!context_.config.takes_no_lid || init.port == 0);
+  if (context_.terms.check(init) != InitReason::kNone || lacks_lid || !payload_crc ||
+      !has_right_lids(init)) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
   const bool is_same_instance = init.instance == peer_instance();

@@ -24,13 +24,23 @@ std::optional<ManagerId> SubnetAgent::manager() const {
   return manager_;
 }
 
-// TRAP repeats until the manager asks for NODE: then it knows.
+std::uint32_t SubnetAgent::arrivals() const {
+  if (switch_.plan().lids_from != LidsFrom::kManager) return 0;
+  return static_cast<std::uint32_t>(switch_.counters()[SwitchCounter::kNodeUp]);
+}
+
+// TRAP repeats until the manager asks for NODE: then it knows. Nodes that come and go make it sweep
+// no more often than a TRAP that repeats does.
 void SubnetAgent::step(base::Time now) {
   now_ = now;
   if (seen_changes_ != changes()) {
     seen_changes_ = changes();
     traps_left_ = kTraps;
     trap_at_ = now;
+  }
+  if (std::exchange(seen_arrivals_, arrivals()) != arrivals()) {
+    if (traps_left_ == 0) trap_at_ = std::max(now, trap_at_);
+    traps_left_ = kTraps;
   }
   if (traps_left_ == 0 || now < trap_at_) return;
   --traps_left_;
@@ -50,6 +60,7 @@ bool SubnetAgent::send(Smp smp) {
     take(smp);
     return true;
   }
+  if (!may_pass_on(smp)) return false;
   std::array<std::byte, kSmpBytesMax> bytes;
   smp.hop = 1;
   return switch_.send_smp(smp.route.ports[0], base::Bytes(bytes).first(emit_smp(bytes, smp)));
@@ -59,9 +70,37 @@ void SubnetAgent::on_smp(std::uint8_t port, base::Bytes bytes) {
   Smp smp;
   if (parse_smp(bytes, smp) != SmpError::kNone) return counters_.add(SubnetCounter::kDropFormat);
   if (smp.hop == 0) return counters_.add(SubnetCounter::kDropRoute);
+  if (is_node(port) && !is_of_node(smp)) return counters_.add(SubnetCounter::kDropRoute);
   smp.route.ports[smp.hop - 1U] = port;
+  if (is_node(port)) on_reply_of_node(port, smp);
   if (smp.hop < smp.route.hops) return pass_on(smp);
   take(smp);
+}
+
+bool SubnetAgent::is_node(std::uint8_t port) const {
+  return switch_.plan().ports.at(port).is_node();
+}
+
+// By the way back of the manager: else one SMP of a node would cross up to 64 cables.
+bool SubnetAgent::is_of_node(const Smp& smp) const {
+  return smp.method == SmpMethod::kReply && smp.hop == 1 &&
+         std::ranges::equal(smp.route.used().subspan(1), to_manager_.used());
+}
+
+void SubnetAgent::on_reply_of_node(std::uint8_t port, const Smp& reply) {
+  PortLids taken;
+  if (reply.attribute != SmpAttribute::kPort) return;
+  parse_smp_port(reply.body, taken);  // the SMP was parsed with it
+  switch_.set_lids_taken(
+      port, reply.status == SmpStatus::kDone && taken == switch_.plan().ports.at(port).lids());
+}
+
+// To a node: what the manager that this switch obeys asks of it, and nothing that it would have to
+// pass on.
+bool SubnetAgent::may_pass_on(const Smp& smp) const {
+  if (!is_node(smp.route.ports[smp.hop])) return true;
+  return (smp.method == SmpMethod::kGet || smp.method == SmpMethod::kSet) &&
+         smp.hop + 1U == smp.route.hops && obeys(smp.manager);
 }
 
 void SubnetAgent::pass_on(const Smp& smp) {
@@ -69,7 +108,8 @@ void SubnetAgent::pass_on(const Smp& smp) {
   ++next.hop;
   std::array<std::byte, kSmpBytesMax> bytes;
   const std::size_t size = emit_smp(bytes, next);
-  const bool is_sent = switch_.send_smp(smp.route.ports[smp.hop], base::Bytes(bytes).first(size));
+  const bool is_sent = may_pass_on(smp) &&
+                       switch_.send_smp(smp.route.ports[smp.hop], base::Bytes(bytes).first(size));
   counters_.add(is_sent ? SubnetCounter::kPassed : SubnetCounter::kDropRoute);
 }
 
@@ -92,11 +132,14 @@ void SubnetAgent::serve(const Smp& request) {
     reply.status = serve_table(request, body, body_bytes);
   } else if (request.attribute == SmpAttribute::kManager && request.method == SmpMethod::kSet) {
     reply.status = serve_manager(request);
+  } else if (request.attribute == SmpAttribute::kLids) {
+    reply.status = serve_lids(request, body, body_bytes);
   } else if (request.attribute == SmpAttribute::kNode && request.method == SmpMethod::kGet) {
     body_bytes = serve_node(request, body);
     reply.is_cut_off = switch_.is_cut_off();
   } else {
     reply.status = SmpStatus::kBad;
+    if (request.attribute == SmpAttribute::kPort) body_bytes = emit_smp_port(body, {});
   }
   reply.manager = manager_;
   reply.body = base::Bytes(body).first(body_bytes);
@@ -120,6 +163,7 @@ SmpStatus SubnetAgent::serve_manager(const Smp& request) {
     if (manager_.lid == Lid()) switch_.hold_new_links();
     manager_ = request.manager;
     staged_ = {};
+    staged_lids_ = {};
     base::log_info("the subnet manager is LID " + std::to_string(manager_.lid.value) +
                    " with priority " + std::to_string(manager_.priority));
   }
@@ -143,7 +187,9 @@ std::size_t SubnetAgent::serve_node(const Smp& request, base::MutableBytes body)
     if (port.link == nullptr) continue;
     info.eui64 = port.link->peer_eui64();
     if (!port.link->up()) continue;
-    info.state = port.is_held ? SmpNode::PortState::kHeld : SmpNode::PortState::kUp;
+    info.state = port.is_held      ? SmpNode::PortState::kHeld
+                 : port.lacks_lids ? SmpNode::PortState::kUnset
+                                   : SmpNode::PortState::kUp;
   }
   std::ranges::sort(node.ports.begin(), node.ports.begin() + static_cast<long>(node.port_count), {},
                     &SmpNode::PortInfo::number);
@@ -164,7 +210,7 @@ SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
   } else if (request.method == SmpMethod::kGet) {
     ports = block_of(switch_.tables().of(part.input), part.block);
     out.ports = ports;
-  } else if (manager_.lid == Lid() || request.manager != manager_) {
+  } else if (!obeys(request.manager)) {
     status = SmpStatus::kRefused;
   } else {
     heard_at_ = now_;
@@ -176,6 +222,38 @@ SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
   return status;
 }
 
+SmpStatus SubnetAgent::serve_lids(const Smp& request, base::MutableBytes body,
+                                  std::size_t& body_bytes) {
+  SmpLids part;
+  parse_smp_lids(request.body, part);  // the SMP was parsed with it
+  SmpStatus status = SmpStatus::kDone;
+  if (switch_.plan().lids_from != LidsFrom::kManager) {
+    status = SmpStatus::kBad;
+  } else if (request.method == SmpMethod::kSet) {
+    if (obeys(request.manager)) heard_at_ = now_;
+    status = obeys(request.manager) ? set_lids(part) : SmpStatus::kRefused;
+  }
+  SmpLids out;
+  if (lids_check_) {
+    out.count = static_cast<std::uint16_t>(switch_.plan().nodes.size());
+    out.check = *lids_check_;
+  }
+  body_bytes = emit_smp_lids(body, out);
+  return status;
+}
+
+// Those in force stay until the switch starts again: nodes, and what their peers know of them, have
+// them.
+SmpStatus SubnetAgent::set_lids(const SmpLids& part) {
+  if (lids_check_) return part.check == *lids_check_ ? SmpStatus::kDone : SmpStatus::kBad;
+  const SmpStatus status = staged_lids_.take(part, switch_.plan().nodes);
+  if (!staged_lids_.is_complete()) return status;
+  switch_.set_lids(staged_lids_.lids());
+  staged_lids_ = {};
+  lids_check_ = part.check;
+  return status;
+}
+
 // Each part may come more than once. The tables come into force with the last one, as a whole; the
 // ports carry cells by it if no link has changed since the manager has looked.
 SmpStatus SubnetAgent::set_part(const SmpTable& part) {
@@ -184,7 +262,8 @@ SmpStatus SubnetAgent::set_part(const SmpTable& part) {
     return number == 0 ||
            (number <= kSwitchPortsMax && !switch_.plan().ports.at(number).peer.empty());
   });
-  if (!are_ports_known) return SmpStatus::kBad;
+  const bool has_lid_0 = part.block == 0 && part.ports[0] != std::byte{0};  // nobody has it
+  if (!are_ports_known || has_lid_0) return SmpStatus::kBad;
   if (part.stage == SmpTable::Stage::kSet && part.changes != changes()) return SmpStatus::kStale;
   if (!staged_.is_of(part)) {
     staged_ = {};

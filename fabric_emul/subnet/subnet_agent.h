@@ -1,7 +1,8 @@
 // Subnet management in a switch: passes SMPs on by their route, serves those that end here, and
-// sends TRAP to its manager when a link comes up or goes down. A switch obeys one manager: the best
-// that it has heard of in the last kSilentAfter. Before the first it forwards by its topology file.
-// Sans-I/O. Thread: the data thread. docs/protocol/subnet.md
+// sends TRAP to its manager when a link comes up or goes down, or a node comes that needs LIDs.
+// SMPs of the manager that it obeys reach the nodes at its ports, which only reply. A switch obeys
+// one manager: the best that it has heard of in the last kSilentAfter. Before the first it forwards
+// by its topology file. Sans-I/O. Thread: the data thread. docs/protocol/subnet.md
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "fabric_emul/subnet/node_lids.h"
 #include "fabric_emul/subnet/subnet_counters.h"
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/wire/smp.h"
@@ -73,6 +75,11 @@ class SubnetAgent final : private SmpReceiver {
   };
 
   void on_smp(std::uint8_t port, base::Bytes bytes) override;
+  bool is_node(std::uint8_t port) const;
+  // Whether an SMP that a node sends may be: a reply to the manager, that begins there.
+  bool is_of_node(const Smp& smp) const;
+  void on_reply_of_node(std::uint8_t port, const Smp& reply);
+  bool may_pass_on(const Smp& smp) const;
   void pass_on(const Smp& smp);
   void take(const Smp& smp);
   void serve(const Smp& request);
@@ -80,6 +87,12 @@ class SubnetAgent final : private SmpReceiver {
   std::size_t serve_node(const Smp& request, base::MutableBytes body);
   SmpStatus serve_table(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
   SmpStatus set_part(const SmpTable& part);
+  SmpStatus serve_lids(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
+  SmpStatus set_lids(const SmpLids& part);
+  bool obeys(const ManagerId& manager) const {
+    return manager_.lid != Lid() && manager == manager_;
+  }
+  std::uint32_t arrivals() const;
   bool is_silent() const { return now_ - heard_at_ > kSilentAfter; }
   bool may_manage(Lid lid) const;
   std::uint32_t changes() const;
@@ -93,7 +106,9 @@ class SubnetAgent final : private SmpReceiver {
   base::Time heard_at_{};
   std::uint32_t check_;  // of the tables in force
   Staged staged_;
-  std::uint32_t seen_changes_ = 0;
+  StagedLids staged_lids_;
+  std::optional<std::uint32_t> lids_check_;  // of LIDS in force; nothing: none are
+  std::uint32_t seen_changes_ = 0, seen_arrivals_ = 0;
   unsigned traps_left_ = 0;
   base::Time trap_at_{};
   base::Time now_{};

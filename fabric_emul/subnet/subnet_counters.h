@@ -17,11 +17,11 @@ enum class SubnetCounter {
   kTrap,        // sent
   kTable,       // a table of a manager came into force
   kDropFormat,  // no SMP, or none that is whole
-  kDropRoute,   // the next port of its route is no cable or has no room, or the route is at its end
+  kDropRoute,   // its way is none that it may take, or the next port is down or has no room
   kSweep,       // of a manager in this switch: begun
   kRound,       // of these, with tables to change
   kRepeat,      // requests that it sent once more
-  kSilent,      // requests that nobody replied to
+  kSilent,      // requests that no switch or node replied to
   kCount_
 };
 

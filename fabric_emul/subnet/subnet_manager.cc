@@ -20,9 +20,11 @@ SubnetManager::SubnetManager(Topology topology, const std::string& name, std::ui
     : file_(std::move(topology)),
       name_(name),
       id_{agent.of().plan().lid, priority},
+      lids_(lids_of(file_)),
       agent_(agent),
       view_(file_),
-      transaction_(random.next()) {
+      transaction_(random.next()),
+      nodes_(id_, agent, random.next()) {
   CHECK(view_.find(name_) != nullptr);
   for (auto& [of, tables] : routes_of(file_)) {
     const std::uint32_t check = check_of(tables);
@@ -42,17 +44,20 @@ void SubnetManager::step(base::Time now) {
       made_progress = true;
     }
   }
-  if (phase_ == Phase::kIdle && now_ >= deadline()) begin_sweep();
+  if (phase_ == Phase::kIdle && now_ >= next_sweep_at()) begin_sweep();
+  nodes_.step(now_);
+}
+
+base::Time SubnetManager::next_sweep_at() const {
+  return has_changed_ ? std::min(sweep_at_, begun_at_ + kSweepGapMin) : sweep_at_;
 }
 
 base::Time SubnetManager::deadline() const {
-  if (phase_ == Phase::kIdle) {
-    return has_changed_ ? std::min(sweep_at_, begun_at_ + kSweepGapMin) : sweep_at_;
-  }
-  base::Time at = base::kNever;
+  base::Time at = nodes_.deadline();
+  if (phase_ == Phase::kIdle) return std::min(at, next_sweep_at());
   for (const Target& target : targets_) {
     if (target.reply) return now_;
-    if (target.is_waiting) at = std::min(at, target.repeat_at);
+    if (target.request.is_waiting()) at = std::min(at, target.request.repeat_at());
   }
   return at;
 }
@@ -62,8 +67,9 @@ void SubnetManager::on_smp(const Smp& smp) {
     has_changed_ = true;
     return;
   }
-  const auto target =
-      std::ranges::find_if(targets_, [&](const Target& one) { return is_reply_of(one, smp); });
+  if (nodes_.on_smp(smp)) return;
+  const auto target = std::ranges::find_if(
+      targets_, [&](const Target& one) { return !one.reply && one.request.is_reply(smp); });
   if (target == targets_.end()) return;
   target->reply_body.assign(smp.body.begin(), smp.body.end());
   target->reply = smp;
@@ -92,34 +98,65 @@ void SubnetManager::add_target(const Topology::Switch* is, const SmpRoute& route
   request(targets_.back());
 }
 
-// A switch first obeys, so that no other manager changes what it reports then.
+// A switch first obeys, so that no other manager changes what it reports then. LIDs of nodes come
+// before NODE, which has those of the nodes at its ports.
 void SubnetManager::take_sweep_reply(Target& target, const Smp& reply) {
-  if (reply.status != SmpStatus::kDone) {
-    if (reply.status == SmpStatus::kRefused) stand_by(reply.manager);
-    if (reply.status == SmpStatus::kBad && silent_.insert(target.is->name).second) {
-      base::log_warn("switch " + target.is->name +
-                     " takes no subnet manager that its topology file does not have" + kSameFile);
-    }
-    return;
+  if (reply.status != SmpStatus::kDone) return on_sweep_status(target, reply);
+  switch (target.step) {
+    case Step::kManager:
+      target.step = file_.lids_from == LidsFrom::kManager ? Step::kLids : Step::kNode;
+      return request(target);
+    case Step::kLids:
+    case Step::kSetLids:
+      if (take_lids_reply(target, reply)) request(target);
+      return;
+    case Step::kNode:
+      return take_node_reply(target, reply);
   }
-  if (std::exchange(target.is_obeying, true)) {
-    SmpNode node;
-    if (parse_smp_node(reply.body, node) != SmpError::kNone) return;
-    node.is_cut_off = reply.is_cut_off;
-    view_.on_report(*target.is, node);
-    if (silent_.erase(target.is->name) != 0) {
-      base::log_info("switch " + target.is->name + " replies to the subnet manager");
-    }
-    SmpRoute route = target.route;
-    if (route.hops == kSmpHopsMax) return;
-    ++route.hops;
-    for (const SubnetView::Neighbour& next : view_.neighbours_of(target.is->name)) {
-      route.ports[route.hops - 1U] = next.port;
-      add_target(next.is, route);  // the target may be elsewhere now
-    }
-    return;
+}
+
+// Such a switch is not part of what is up. One that has been started again in this sweep has no
+// manager yet.
+void SubnetManager::on_sweep_status(const Target& target, const Smp& reply) {
+  if (reply.status == SmpStatus::kRefused) {
+    if (reply.manager.lid != Lid()) return stand_by(reply.manager);
+    has_changed_ = true;
+  } else if (unfit_.insert(target.is->name).second) {
+    const char* const what = target.step == Step::kManager ? "subnet manager" : "LIDs of nodes";
+    base::log_warn("switch " + target.is->name + " takes no " + what +
+                   " that its topology file does not have" + kSameFile);
   }
-  request(target);
+}
+
+// Returns false if the switch has not taken what it should have.
+bool SubnetManager::take_lids_reply(Target& target, const Smp& reply) {
+  SmpLids in_force;
+  if (parse_smp_lids(reply.body, in_force) != SmpError::kNone) return false;
+  const bool are_right = in_force.count == lids_.nodes() && in_force.check == lids_.check();
+  if (are_right || lids_.nodes() == 0) {
+    target.step = Step::kNode;
+    return true;
+  }
+  if (target.step == Step::kSetLids && ++target.lid_part == lids_.count()) return false;
+  target.step = Step::kSetLids;
+  return true;
+}
+
+void SubnetManager::take_node_reply(Target& target, const Smp& reply) {
+  SmpNode node;
+  if (parse_smp_node(reply.body, node) != SmpError::kNone) return;
+  node.is_cut_off = reply.is_cut_off;
+  view_.on_report(*target.is, node);
+  if (silent_.erase(target.is->name) + unfit_.erase(target.is->name) != 0) {
+    base::log_info("switch " + target.is->name + " replies to the subnet manager");
+  }
+  SmpRoute route = target.route;
+  if (route.hops == kSmpHopsMax) return;
+  ++route.hops;
+  for (const SubnetView::Neighbour& next : view_.neighbours_of(target.is->name)) {
+    route.ports[route.hops - 1U] = next.port;
+    add_target(next.is, route);  // the target may be elsewhere now
+  }
 }
 
 bool SubnetManager::has_held_port(const Target& target) const {
@@ -131,7 +168,16 @@ bool SubnetManager::has_held_port(const Target& target) const {
 // Switches that did not reply are not in what is up: no entry leads to them.
 void SubnetManager::end_sweep() {
   become_master();
-  if (view_.reports() == settled_) return end_round();
+  if (nodes_.wants_update() || view_.lacks_lids() || view_.reports() != last_) {
+    NodeSetup::Routes routes;
+    for (const Target& target : targets_) routes[target.is->name] = target.route;
+    nodes_.update(view_, routes, now_);
+    last_ = view_.reports();
+  }
+  if (view_.reports() == settled_ || view_.has_same_tables(settled_)) {
+    settled_ = view_.reports();
+    return end_round();
+  }
   std::erase_if(targets_,
                 [&](const Target& target) { return view_.report_of(target.is->name) == nullptr; });
   auto tables = routes_of(view_.up(), view_.stand_ins());
@@ -238,53 +284,59 @@ void SubnetManager::take_table_reply(Target& target, const Smp& reply) {
 // Requests.
 
 void SubnetManager::request(Target& target) {
-  target.is_waiting = true;
-  target.transaction = ++transaction_;
-  target.attempts = 0;
-  transmit(target);
+  Smp smp;
+  smp.manager = id_;
+  smp.method = method_of(target);
+  smp.attribute = attribute_of(target);
+  smp.transaction = ++transaction_;
+  smp.route = target.route;
+  Body body;
+  smp.body = write_body(target, body);
+  target.request.start(smp, agent_, now_);
 }
 
 SmpAttribute SubnetManager::attribute_of(const Target& target) const {
   if (phase_ != Phase::kSweep) return SmpAttribute::kTable;
-  return target.is_obeying ? SmpAttribute::kNode : SmpAttribute::kManager;
-}
-
-// A switch on the way knows the transactions that it passes on, and could guess others: each switch
-// writes by which port a reply came, so one of another switch has another route [P-SUBN-12].
-bool SubnetManager::is_reply_of(const Target& target, const Smp& reply) const {
-  return target.is_waiting && !target.reply && target.transaction == reply.transaction &&
-         attribute_of(target) == reply.attribute && target.route == reply.route.reversed();
-}
-
-void SubnetManager::transmit(Target& target) {
-  ++target.attempts;
-  target.repeat_at = now_ + kRepeatAfter;
-  Smp smp;
-  smp.manager = id_;
-  smp.attribute = attribute_of(target);
-  smp.transaction = target.transaction;
-  smp.route = target.route;
-  std::array<std::byte, kSmpTableBytes + kSmpBlockLids> body;
-  TableBlock ports;
-  if (phase_ == Phase::kSweep) {
-    smp.method = target.is_obeying ? SmpMethod::kGet : SmpMethod::kSet;
-  } else {
-    SmpTable part;
-    part.input = target.parts[target.part].input;
-    part.block = target.parts[target.part].block;
-    if (phase_ != Phase::kRead) {
-      part.stage = phase_ == Phase::kClear ? SmpTable::Stage::kClear : SmpTable::Stage::kSet;
-      part.parts =
-          static_cast<std::uint8_t>(std::ranges::count(target.parts, kNoInput, &TablePart::input));
-      part.changes = view_.report_of(target.is->name)->changes;
-      part.check = tables_of(target).check;
-      ports = block_of(tables_of(target).ports.of(part.input), part.block);
-      part.ports = ports;
-    }
-    smp.method = phase_ == Phase::kRead ? SmpMethod::kGet : SmpMethod::kSet;
-    smp.body = base::Bytes(body).first(emit_smp_table(body, part));
+  switch (target.step) {
+    case Step::kManager:
+      return SmpAttribute::kManager;
+    case Step::kLids:
+    case Step::kSetLids:
+      return SmpAttribute::kLids;
+    case Step::kNode:
+      break;
   }
-  agent_.send(smp);
+  return SmpAttribute::kNode;
+}
+
+SmpMethod SubnetManager::method_of(const Target& target) const {
+  const bool is_of_sweep = phase_ == Phase::kSweep;
+  const bool sets = is_of_sweep ? target.step == Step::kManager || target.step == Step::kSetLids
+                                : phase_ != Phase::kRead;
+  return sets ? SmpMethod::kSet : SmpMethod::kGet;
+}
+
+base::Bytes SubnetManager::write_body(const Target& target, Body& out) const {
+  if (phase_ == Phase::kSweep) {
+    if (attribute_of(target) != SmpAttribute::kLids) return {};
+    const bool sets = target.step == Step::kSetLids;
+    const SmpLids part = sets ? lids_.part(target.lid_part) : SmpLids{};
+    return base::Bytes(out).first(emit_smp_lids(out, part));
+  }
+  SmpTable part;
+  part.input = target.parts[target.part].input;
+  part.block = target.parts[target.part].block;
+  TableBlock ports;
+  if (phase_ != Phase::kRead) {
+    part.stage = phase_ == Phase::kClear ? SmpTable::Stage::kClear : SmpTable::Stage::kSet;
+    part.parts =
+        static_cast<std::uint8_t>(std::ranges::count(target.parts, kNoInput, &TablePart::input));
+    part.changes = view_.report_of(target.is->name)->changes;
+    part.check = tables_of(target).check;
+    ports = block_of(tables_of(target).ports.of(part.input), part.block);
+    part.ports = ports;
+  }
+  return base::Bytes(out).first(emit_smp_table(out, part));
 }
 
 bool SubnetManager::take_replies() {
@@ -301,27 +353,18 @@ void SubnetManager::take_reply(Target& target) {
   Smp reply = *std::exchange(target.reply, std::nullopt);
   const std::vector<std::byte> body = std::exchange(target.reply_body, {});
   reply.body = body;
-  target.is_waiting = false;
+  target.request.stop();
   if (phase_ == Phase::kSweep) return take_sweep_reply(target, reply);
   take_table_reply(target, reply);
 }
 
 void SubnetManager::repeat() {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    Target& target = targets_[i];
-    if (!target.is_waiting || target.reply || now_ < target.repeat_at) continue;
-    if (target.attempts == kAttempts) {
-      on_silent(target);
-    } else {
-      agent_.counters().add(SubnetCounter::kRepeat);
-      transmit(target);
-    }
+    if (!targets_[i].reply && !targets_[i].request.repeat(agent_, now_)) on_silent(targets_[i]);
   }
 }
 
-void SubnetManager::on_silent(Target& target) {
-  agent_.counters().add(SubnetCounter::kSilent);
-  target.is_waiting = false;
+void SubnetManager::on_silent(const Target& target) {
   if (silent_.insert(target.is->name).second) {
     base::log_warn("switch " + target.is->name + " does not reply to the subnet manager");
   }
@@ -342,6 +385,7 @@ void SubnetManager::stand_by(ManagerId master) {
   }
   is_master_ = false;
   has_changed_ = false;
+  nodes_.stop();
   end_round();
 }
 

@@ -67,12 +67,34 @@ const Topology::Switch* SubnetView::find(const std::string& name) const {
   return at == switches_.end() ? nullptr : at->second;
 }
 
-bool SubnetView::is_up(const PortPlace& place) const {
+const SmpNode::PortInfo* SubnetView::port_up(const PortPlace& place) const {
   const SmpNode* report = report_of(place.of_switch);
-  if (report == nullptr) return false;
+  if (report == nullptr) return nullptr;
   const auto info = std::ranges::find(report->used_ports(), place.port, &SmpNode::PortInfo::number);
-  return info != report->used_ports().end() && info->state != SmpNode::PortState::kDown &&
-         expected_at(place) == info->lid;
+  const bool is_up = info != report->used_ports().end() &&
+                     info->state != SmpNode::PortState::kDown && expected_at(place) == info->lid;
+  return is_up ? &*info : nullptr;
+}
+
+bool SubnetView::has_same_tables(const Reports& before) const {
+  const auto without_nodes = [this](const std::string& name, SmpNode node) {
+    for (std::size_t i = 0; i < node.port_count; ++i) {
+      if (!cables_.contains({name, node.ports[i].number})) node.ports[i] = {};
+    }
+    return node;
+  };
+  return std::ranges::equal(reports_, before, [&](const auto& a, const auto& b) {
+    return a.first == b.first &&
+           without_nodes(a.first, a.second) == without_nodes(b.first, b.second);
+  });
+}
+
+bool SubnetView::lacks_lids() const {
+  return std::ranges::any_of(reports_, [](const auto& one) {
+    return std::ranges::any_of(one.second.used_ports(), [](const SmpNode::PortInfo& info) {
+      return info.state == SmpNode::PortState::kUnset;
+    });
+  });
 }
 
 bool SubnetView::is_up(const Topology::Cable& cable) const {

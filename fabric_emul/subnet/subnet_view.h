@@ -34,6 +34,10 @@ class SubnetView {
     std::uint8_t port;
     const Topology::Switch* is;
   };
+  // Whether what decides over tables is as in these reports: all but the ports of nodes.
+  bool has_same_tables(const Reports& before) const;
+  // Whether a node has not taken the LIDs that the manager gives it.
+  bool lacks_lids() const;
   // The switches at the cables of this one whose link is up there.
   std::vector<Neighbour> neighbours_of(const std::string& name) const;
   // Returns the report of this switch; null: there is none, or it is refused.
@@ -48,7 +52,9 @@ class SubnetView {
   std::vector<StandIn> stand_ins() const;
   bool is_up(const Topology::Cable& cable) const;
   // Whether the link of a node's or a cable's port is up there.
-  bool is_up(const PortPlace& place) const;
+  bool is_up(const PortPlace& place) const { return port_up(place) != nullptr; }
+  // Returns the report of that port; null: it is not up.
+  const SmpNode::PortInfo* port_up(const PortPlace& place) const;
 
  private:
   bool routes(const std::string& router) const;

@@ -37,6 +37,7 @@ std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0
 PortConfig as_hop(PortConfig hop, std::size_t batches) {
   hop.full.lane_queue_bytes = batches * kBatchBytesMax;
   hop.uses_fragments = false;
+  hop.takes_no_lid = true;
   return hop;
 }
 
@@ -44,7 +45,7 @@ PortConfig as_hop(PortConfig hop, std::size_t batches) {
 
 Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
                        base::Clock& clock, base::Random& random, std::uint32_t queue,
-                       PartitionTable partitions)
+                       PartitionTable partitions, std::string name)
     : UnderlayDecorator(carrier),
       clock_(clock),
       port_(carrier, as_hop(hop, kBatchesOfLane), random, *this),
@@ -52,7 +53,8 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
       link_(nullptr),
       queue_(queue),
       partitions_(std::move(partitions)),
-      network_(carried_bytes_max(hop)) {
+      network_(carried_bytes_max(hop)),
+      agent_(std::move(name)) {
   CHECK(!hop.listens);
   arrivals_.reserve(ReceivedCells::kCellsMax);
   link_ = &port_.connect(switch_at, clock_.now());
@@ -170,7 +172,7 @@ bool Attachment::send_to_peer(Lid to, const FlitView& flit) {
   const base::Bytes cell = flit.payload;
   MacHeader header;
   MacHeader::parse(cell.data(), header);
-  const CellLids lids{network_.router_to(to), link_->local_lid()};
+  const CellLids lids{network_.router_to(to), base_lid()};
   const bool has_header = is_datagram(header);
   const base::MutableBytes room =
       reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
@@ -205,11 +207,13 @@ std::optional<Underlay::Received> Attachment::receive() {
 
 // Their bytes stay until the next batch is received.
 void Attachment::take_cells(std::span<const ReceivedCell> cells) {
-  if (!is_attached()) return counters_.add(AttachmentCounter::kRxDropPeer, cells.size());
   const base::Time now = clock_.now();
   for (const ReceivedCell& cell : cells) {
     const auto header = header_of(cell.bytes);
-    if (!header) {
+    if (header && header->dlid == Lid() && takes_smp(cell, header->slid)) continue;
+    if (!is_attached()) {
+      counters_.add(AttachmentCounter::kRxDropPeer);
+    } else if (!header) {
       counters_.add(AttachmentCounter::kRxDropCell);
     } else if (!own_lids().has(header->dlid) || header->slid == Lid()) {
       counters_.add(AttachmentCounter::kRxDropLid);
@@ -275,7 +279,7 @@ bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
     if (arrival.to != own_lid_to(arrival.from)) use_all_paths(arrival.from, clock_.now());
     return true;
   }
-  if (arrival.to == link_->local_lid())
+  if (arrival.to == base_lid())
     called_at_.erase(arrival.from);
   else
     called_at_[arrival.from] = arrival.to;
@@ -335,29 +339,21 @@ void Attachment::on_link_up(Link& link) {
     base::log_error(link.peer_name() + " is no switch: connect to it without a switch between");
     return;
   }
-  if (!has_place_of_queue()) {
-    is_misplaced_ = true;
-    return;
-  }
-  base::log_info({base::EventKind::kLinkUp, link.peer_name()},
-                 "attached to port " + std::to_string(link.peer_port()) + " of the switch at " +
-                     link.peer_name() + " as LID " + std::to_string(link.local_lid().value));
-  is_place_known_ = is_lmc_known_ = false;
-  for (auto& [peer, paths] : paths_) paths.is_known = false;
-  for (Named& named : named_) named.is_asked = false;
-  resolve_at_ = clock_.now();
+  if (base_lid() != Lid()) return on_lids();
+  base::log_info("port " + std::to_string(link.peer_port()) + " of the switch at " +
+                 link.peer_name() + " is up: the subnet manager is to give this port its LID");
 }
 
 // Queue 0 is at the port of a node whatever its LID: in a subnet without more queues it may be any.
 bool Attachment::has_place_of_queue() const {
-  return queue_ == 0 || queue_of(link_->local_lid()) == queue_;
+  return queue_ == 0 || base_lid() == Lid() || queue_of(base_lid()) == queue_;
 }
 
 // It is another node's, which would not get in while we have it.
 void Attachment::return_port(base::Time now) {
   base::log_warn("queue " + std::to_string(queue_) + " is not used: port " +
                  std::to_string(link_->peer_port()) + " of the switch at " + link_->peer_name() +
-                 " is that of LID " + std::to_string(link_->local_lid().value) +
+                 " is that of LID " + std::to_string(base_lid().value) +
                  ": the topology file lists a port for each queue of a node; then start again");
   port_.send_bye(now);
 }
@@ -370,8 +366,9 @@ void Attachment::on_link_down(Link& link, std::string_view why) {
   resolve_at_ = base::kNever;
 }
 
-// Paths outlive the switch: their ends are other processes.
-void Attachment::on_peer_restarted(Link& /*link*/) {}
+// Paths outlive the switch: their ends are other processes. What it has passed on from the subnet
+// manager does not.
+void Attachment::on_peer_restarted(Link& /*link*/) { agent_.forget(); }
 
 void Attachment::on_refused(Link& link, InitReason reason) {
   if (!refusals_.note(reason, clock_.now())) return;

@@ -6,13 +6,14 @@
 //   up:   cells are handed over by the LID that sent them, unchanged
 // On a hop of the full profile a lane that has no room is one of blocked_lanes(), and the layers
 // above continue on the others [S000-40].
-// The LID of the port is the switch's to assign, at INIT, and it may have more behind it
-// (port_lids.h). A peer is named, and the switch resolves the name. A node with several queues has
-// an attachment for each, which reaches the same queue of its peers (queue_lid.h). There are as
-// many paths as the peer's port has LIDs, if the peer was named with path=all or used several of
-// our LIDs; what the link sends itself goes by all of them. A peer in another subnet has a LID that
-// is valid here only (network_layer.h). Thread: the data thread.
-// docs/protocol/path.md docs/protocol/network.md docs/adr/0008-a-path-is-not-a-link.md
+// The LID of the port is the switch's to assign, at INIT, or the subnet manager's, by SMP
+// (node_agent.h), and it may have more behind it (fabric_emul/wire/port_lids.h). A peer is named,
+// and the switch resolves the name. A node with several queues has an attachment for each, which
+// reaches the same queue of its peers (queue_lid.h). There are as many paths as the peer's port has
+// LIDs, if the peer was named with path=all or used several of our LIDs; what the link sends itself
+// goes by all of them. A peer in another subnet has a LID that is valid here only
+// (network_layer.h). Thread: the data thread. docs/protocol/path.md docs/protocol/network.md
+// docs/adr/0008-a-path-is-not-a-link.md
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,11 @@
 #include "fabric_emul/link/refusal_log.h"
 #include "fabric_emul/switching/attachment_counters.h"
 #include "fabric_emul/switching/network_layer.h"
-#include "fabric_emul/switching/port_lids.h"
+#include "fabric_emul/switching/node_agent.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mgmt.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
@@ -42,10 +44,11 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   // Connects to the switch at this address of the carrier from now on. `hop` is the port that does:
   // it does not listen. All outlive this. With `queue` above 0 a
   // port of the switch that is not for such a queue is returned, and not used. `partitions` are
-  // those of the node; what is for a name leaves in the first one.
+  // those of the node; what is for a name leaves in the first one. `name` is what the subnet
+  // manager reads as that of the program: a node name.
   Attachment(Underlay& carrier, const PeerAddress& switch_at, const PortConfig& hop,
              base::Clock& clock, base::Random& random, std::uint32_t queue = 0,
-             PartitionTable partitions = {});
+             PartitionTable partitions = {}, std::string name = "node");
 
   // Returns the address that stands for our queue of the node of this name by this path, the same
   // each time: what is sent to it is refused until the switch has resolved the name. REQUIRES a
@@ -54,13 +57,15 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   // The place of this node in the network. It is the leg to a LAN from become_leg() on.
   const NetworkLayer& network() const { return network_; }
   void become_leg() { network_.become_leg(); }
-  PortLids own_lids() const { return {link_->local_lid(), lmc_}; }
+  PortLids own_lids() const { return {base_lid(), lmc_}; }
   // For PortConfig::lids of the port above.
   std::optional<LinkLids> lids_of(const PeerAddress& peer) const;
   bool is_attached() const {
-    return link_->up() && link_->peer_port() != 0 && has_place_of_queue();
+    return link_->up() && link_->peer_port() != 0 && base_lid() != Lid() && has_place_of_queue();
   }
   const Link& link() const { return *link_; }
+  Link& link() { return *link_; }
+  const base::Counters<AttachmentCounter>& counters() const { return counters_; }
   // Clean stop, after that of the port above: the switch may give its port to another node at once.
   void send_bye(base::Time now) { port_.send_bye(now); }
   void visit_counters(const base::CounterVisitor& visitor) const;
@@ -123,6 +128,12 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void on_path_narrowed(Link& /*link*/) override { is_narrowed_ = true; }
   void on_refused(Link& link, InitReason reason) override;
 
+  // 0: the port has none yet.
+  Lid base_lid() const {
+    return link_->local_lid() != Lid() ? link_->local_lid() : agent_.given().base;
+  }
+  void on_lids();
+  bool takes_smp(const ReceivedCell& cell, Lid from);
   // The longest datagram with a cell that the hop takes.
   std::size_t hop_stride() const;
   bool lanes_take(base::Bytes bytes, std::size_t stride) const;
@@ -166,6 +177,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   bool is_misplaced_ = false;  // at a port of the switch that is for something else
   const PartitionTable partitions_;
   NetworkLayer network_;
+  NodeAgent agent_;
   bool is_place_known_ = false;  // the switch has replied what the place of this port is
   bool is_lmc_known_ = false;    // and how many LIDs it has
   std::uint8_t lmc_ = 0;

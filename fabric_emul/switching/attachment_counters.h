@@ -22,6 +22,8 @@ enum class AttachmentCounter {
   kRxDropDestination,  // for another network address than ours
   kRxDropOrigin,       // with a GNH and not by a router, or from our subnet
   kResolved,
+  kSmp,        // of the subnet manager, which got a reply
+  kRxDropSmp,  // that is none for a node
   kCount_
 };
 
@@ -43,5 +45,7 @@ struct splitnic::base::CounterNames<splitnic::fabric::AttachmentCounter> {
              "path.rx.drop.network",
              "path.rx.drop.destination",
              "path.rx.drop.origin",
-             "path.resolved"};
+             "path.resolved",
+             "path.smp",
+             "path.rx.drop.smp"};
 };

@@ -1,16 +1,19 @@
-// The LIDs of an attached port and of its peers, and its questions to the switch: its place in the
-// network, names, and the LIDs of ports.
+// The LIDs of an attached port and of its peers: what the subnet manager asks and sets, and the
+// questions of the port to its switch: its place in the network, names, and the LIDs of ports.
 // docs/protocol/path.md#names docs/protocol/network.md#place
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/endian.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/switching/topology.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/smp.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -42,10 +45,40 @@ std::optional<std::uint8_t> lmc_in(base::Bytes reply, Lid expected) {
 
 }  // namespace
 
+// Returns false if it is no SMP. A switch sends them to no LID: the port may have none yet.
+bool Attachment::takes_smp(const ReceivedCell& cell, Lid from) {
+  const auto smp = payload_of_path_cell(cell.bytes, kSubnetQpn, cell.crc_head_only);
+  if (!smp || link_->peer_port() == 0 || from != link_->remote_lid()) return false;
+  const PortLids before = agent_.given();
+  std::array<std::byte, kSmpBytesMax> reply;
+  const std::size_t bytes = agent_.serve(*smp, *link_, reply);
+  counters_.add(bytes != 0 ? AttachmentCounter::kSmp : AttachmentCounter::kRxDropSmp);
+  if (bytes != 0) {
+    send_path_cell(*link_, Lid(), link_->remote_lid(), kSubnetQpn, base::Bytes(reply).first(bytes));
+  }
+  if (agent_.given() != before) on_lids();
+  return true;
+}
+
+// It has them by the link that is up.
+void Attachment::on_lids() {
+  if (!has_place_of_queue()) {
+    is_misplaced_ = true;
+    return;
+  }
+  base::log_info({base::EventKind::kLinkUp, link_->peer_name()},
+                 "attached to port " + std::to_string(link_->peer_port()) + " of the switch at " +
+                     link_->peer_name() + " as LID " + std::to_string(base_lid().value));
+  is_place_known_ = is_lmc_known_ = false;
+  for (auto& [peer, paths] : paths_) paths.is_known = false;
+  for (Named& named : named_) named.is_asked = false;
+  resolve_at_ = clock_.now();
+}
+
 void Attachment::on_mgmt(base::Bytes payload) {
   Mgmt m;
   if (parse_mgmt(payload, m) == MgmtError::kNone && m.kind == MgmtKind::kResolved) {
-    if (m.transaction == kOwnPlace && network_.learn(m.private_data, link_->local_lid())) {
+    if (m.transaction == kOwnPlace && network_.learn(m.private_data, base_lid())) {
       is_place_known_ = true;
       return;
     }
@@ -60,7 +93,7 @@ void Attachment::on_mgmt(base::Bytes payload) {
 }
 
 void Attachment::on_own_lids(base::Bytes reply) {
-  const auto lmc = lmc_in(reply, link_->local_lid());
+  const auto lmc = lmc_in(reply, base_lid());
   if (!lmc) return counters_.add(AttachmentCounter::kRxDropCell);
   lmc_ = *lmc;
   is_lmc_known_ = true;
@@ -81,7 +114,7 @@ const Attachment::Named* Attachment::named_at(Lid peer) const {
 
 Lid Attachment::own_lid_to(Lid peer) const {
   const auto at = called_at_.find(peer);
-  return at != called_at_.end() && own_lids().has(at->second) ? at->second : link_->local_lid();
+  return at != called_at_.end() && own_lids().has(at->second) ? at->second : base_lid();
 }
 
 // The end that names a peer decides; the peer does the same.
@@ -169,7 +202,7 @@ void Attachment::ask(std::uint64_t transaction, std::string_view name) {
   m.eui64 = link_->local_eui64();
   m.instance = link_->local_instance();
   m.private_data = base::as_bytes(name);
-  send_mgmt(*link_, link_->local_lid(), link_->remote_lid(), m, partitions_.first());
+  send_mgmt(*link_, base_lid(), link_->remote_lid(), m, partitions_.first());
   asked_at_ = clock_.now();
   resolve_at_ = asked_at_ + kResolveEvery;
 }

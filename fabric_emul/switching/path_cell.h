@@ -1,6 +1,6 @@
 // The management cells of the fabric's own services. On QP 0: a datagram of the link layer that
 // holds no cell (INIT, IDLE), from one end of a path to the other. On QP 1: MGMT to a switch, which
-// resolves names. On QP 2: SMPs between two switches of a cable. Thread: the data thread.
+// resolves names. On QP 2: SMPs, from a switch to its neighbour and back. Thread: the data thread.
 // docs/protocol/path.md docs/protocol/subnet.md
 #pragma once
 

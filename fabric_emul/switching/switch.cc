@@ -86,6 +86,10 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
   const auto header = header_of(cell.bytes);
   if (!header) return counters_.add(SwitchCounter::kDropVersion);
   if (from.is_held() && !is_smp(cell, *header)) return counters_.add(SwitchCounter::kDropDown);
+  // A node sends SMPs from no LID and in no partition: it may have none yet.
+  if (from.plan().is_node() && header->slid == Lid() && is_smp(cell, *header)) {
+    return on_mgmt(from, link, cell, *header);
+  }
   if (from.plan().is_node() && !may_send(from.plan(), cell, *header)) {
     return counters_.add(SwitchCounter::kDropSource);
   }
@@ -111,6 +115,7 @@ void Switch::on_cell(SwitchPort& from, Link& link, const ReceivedCell& cell) {
 // whatever they count by the LID.
 bool Switch::may_send(const SwitchPlan::Port& node, const ReceivedCell& cell,
                       const MacHeader& header) {
+  if (node.lid == Lid()) return false;
   if (header.slid == node.lid) return true;
   if (!node.lids().has(header.slid)) return false;
   if (has_gnh(header)) return false;  // its network address is that of the base
@@ -176,11 +181,10 @@ void Switch::on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell,
 }
 
 // Each switch on the way of an SMP sends it as its own: so the SLID is that of the cable's other
-// end.
+// end. A node has none in SMPs.
 void Switch::on_smp(SwitchPort& from, Lid sender, base::Bytes smp) {
-  if (from.plan().is_node() || sender != from.plan().lid) {
-    return counters_.add(SwitchCounter::kDropSubnet);
-  }
+  if (sender != peer_of_smp(from.plan())) return counters_.add(SwitchCounter::kDropSubnet);
+  if (from.plan().is_node() && !from.may_ask()) return counters_.add(SwitchCounter::kDropMgmtRate);
   if (smp_receiver_ == nullptr) return counters_.add(SwitchCounter::kDropMgmt);
   counters_.add(SwitchCounter::kMgmt);
   smp_receiver_->on_smp(from.number(), smp);
@@ -188,15 +192,35 @@ void Switch::on_smp(SwitchPort& from, Lid sender, base::Bytes smp) {
 
 bool Switch::send_smp(std::uint8_t port, base::Bytes smp) {
   SwitchPort* to = port < by_number_.size() ? by_number_.at(port) : nullptr;
-  if (to == nullptr || to->plan().is_node() || !to->is_up()) return false;
-  const bool is_sent = path_cell_bytes(smp.size()) <= to->link()->cell_bytes_max() &&
-                       send_path_cell(*to->link(), plan_.lid, to->plan().lid, kSubnetQpn, smp);
+  if (to == nullptr || !to->is_up()) return false;
+  const bool is_sent =
+      path_cell_bytes(smp.size()) <= to->link()->cell_bytes_max() &&
+      send_path_cell(*to->link(), plan_.lid, peer_of_smp(to->plan()), kSubnetQpn, smp);
   counters_.add(is_sent ? SwitchCounter::kTxMgmt : SwitchCounter::kTxDropMgmt);
   return is_sent;
 }
 
 void Switch::hold_new_links() {
   for (const auto& port : ports_) port->hold_from_now_on();
+}
+
+void Switch::set_lids(std::span<const PortLids> lids) {
+  CHECK(lids.size() == plan_.nodes.size());
+  auto next = lids.begin();
+  for (auto& [name, of] : plan_.nodes) of = *next++;
+  for (std::uint8_t number = 1; number <= kSwitchPortsMax; ++number) {
+    SwitchPlan::Port& port = plan_.ports.at(number);
+    if (port.peer.empty() || !port.is_node()) continue;
+    const PortLids& now = plan_.nodes.find(port.peer)->second;
+    if (port.lids() == now) continue;
+    port.lid = now.base;
+    port.lmc = now.lmc;
+  }
+}
+
+bool Switch::lacks_lids(const SwitchPort& port) const {
+  return plan_.lids_from == LidsFrom::kManager && port.plan().is_node() && port.is_up() &&
+         !port.has_taken_lids();
 }
 
 void Switch::activate() {
@@ -252,8 +276,8 @@ void Switch::send_bye(base::Time now) {
 std::vector<Switch::PortView> Switch::ports() const {
   std::vector<PortView> all;
   for (const auto& port : ports_) {
-    all.push_back({port->number(), port->plan(), port->link(), port->is_held(), port->rx_cells(),
-                   port->tx_cells()});
+    all.push_back({port->number(), port->plan(), port->link(), port->is_held(), lacks_lids(*port),
+                   port->rx_cells(), port->tx_cells()});
   }
   return all;
 }

@@ -10,7 +10,7 @@
 //
 // A node sends with the LIDs of its port and in its own partitions only, begins links with its base
 // LID only, and gets cells of these only. Cells
-// for the switch itself are MGMT, for it resolves names, and SMPs from the cables, which go to
+// for the switch itself are MGMT, for it resolves names, and SMPs, which go to
 // whoever serves subnet management (fabric_emul/subnet); those with a GNH go to the router that
 // this is a part of, if it is (router.h). Sans-I/O, no allocation after add_port() and INIT.
 // Thread: the data thread. docs/topology_file.md
@@ -38,7 +38,7 @@ namespace splitnic::fabric {
 class SmpReceiver {
  public:
   virtual ~SmpReceiver() = default;
-  // An SMP from the switch at the cable of this port.
+  // An SMP by this port: from the switch at its cable, or from the node there.
   virtual void on_smp(std::uint8_t port, base::Bytes smp) = 0;
 };
 
@@ -65,6 +65,7 @@ class Switch final {
     const SwitchPlan::Port& plan;
     const Link* link;  // null: nobody has come yet
     bool is_held;
+    bool lacks_lids;  // a node that is up, and has not taken the LIDs of the subnet manager
     std::uint64_t rx_cells, tx_cells;
   };
 
@@ -91,8 +92,15 @@ class Switch final {
 
   // Subnet management. `to` outlives this, or is null: then SMPs are dropped.
   void set_smp_receiver(SmpReceiver* to) { smp_receiver_ = to; }
-  // Sends one by a cable. Returns false if that is none, is down or has no room now.
+  // Sends one by this port. Returns false if nothing is there, or it is down or has no room now.
   bool send_smp(std::uint8_t port, base::Bytes smp);
+  // Where the subnet manager gives nodes their LIDs: those of all nodes, in ascending order of
+  // names. REQUIRES plan().nodes.size() of them, and valid ones.
+  void set_lids(std::span<const PortLids> lids);
+  // Whether the node at this port has taken those of its port. REQUIRES that it was added.
+  void set_lids_taken(std::uint8_t port, bool are_taken) {
+    by_number_.at(port)->set_taken_lids(are_taken);
+  }
   // Replaces that of the plan: the next cell is forwarded by it.
   // REQUIRES as many tables as the plan has.
   void set_tables(ForwardingTables tables) { tables_ = std::move(tables); }
@@ -136,6 +144,7 @@ class Switch final {
   static bool may_send(const SwitchPlan::Port& node, const ReceivedCell& cell,
                        const MacHeader& header);
   bool is_smp(const ReceivedCell& cell, const MacHeader& header) const;
+  bool lacks_lids(const SwitchPort& port) const;
   bool is_for_router(const MacHeader& header, const SwitchPort* to) const;
   void pass(SwitchPort& from, SwitchPort* to, const ReceivedCell& cell, const MacHeader& header);
   std::size_t lane_of(const SwitchPort& from, const SwitchPort& to, const ReceivedCell& cell,
@@ -145,9 +154,10 @@ class Switch final {
   void drain(SwitchPort& to, bool& made_progress);
   void on_mgmt(SwitchPort& from, Link& link, const ReceivedCell& cell, const MacHeader& header);
   void on_smp(SwitchPort& from, Lid sender, base::Bytes smp);
+  static Lid peer_of_smp(const SwitchPlan::Port& at) { return at.is_node() ? Lid() : at.lid; }
   bool reply(const SwitchPort& from, Link& link, const Mgmt& request, const MacHeader& header);
 
-  const SwitchPlan plan_;
+  SwitchPlan plan_;
   ForwardingTables tables_;
   SmpReceiver* smp_receiver_ = nullptr;
   GlobalReceiver* global_receiver_ = nullptr;

@@ -23,13 +23,14 @@ enum class SwitchCounter {
   kDropSamePort,   // it leaves where it came in: the tables of two switches differ
   kDropMgmt,       // for the switch, and nothing that it serves
   kDropMgmtRate,   // for the switch, and too many of its port
-  kDropSubnet,     // an SMP that is not from the switch at a cable
+  kDropSubnet,     // an SMP with another SLID than that of the switch at the cable, 0 from a node
   kDropDown,     // the link it leaves by is down, or one of its links is held by the subnet manager
   kDropTooLong,  // longer than the next link takes
   kDropStalled,  // its output has made inputs wait for too long, or its input has too much there
   kDropLane,     // full profile: no MGMT, on the lane of MGMT, which has no credits
   kWait,         // did not fit the output at once
   kLinkChange,   // no cell: the link of a cable came up or went down
+  kNodeUp,       // no cell: that of a node came up
   kCount_
 };
 
@@ -45,5 +46,5 @@ struct splitnic::base::CounterNames<splitnic::fabric::SwitchCounter> {
              "switch.drop.lid",       "switch.drop.same_port", "switch.drop.mgmt",
              "switch.drop.mgmt_rate", "switch.drop.subnet",    "switch.drop.down",
              "switch.drop.too_long",  "switch.drop.stalled",   "switch.drop.lane",
-             "switch.wait",           "switch.link_change"};
+             "switch.wait",           "switch.link_change",    "switch.node_up"};
 };

@@ -61,7 +61,10 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
   config.links_max = 1;
   config.uses_fragments = false;
   config.payload_crc = PayloadCrcMode::kOn;
-  config.lids = [lids = LinkLids{plan.lid, plan_.lid}](const PeerAddress&) { return lids; };
+  const bool offers = plan.lids_from == LidsFrom::kFile || !plan_.is_node();
+  config.lids = [lids = LinkLids{plan.lid, offers ? plan_.lid : Lid()}](const PeerAddress&) {
+    return lids;
+  };
   config.is_expected = [this](const Init& peer) {
     const bool has_lid = plan_.is_node() || peer.lid == Lid() || peer.lid == plan_.lid;
     return peer.port == plan_.peer_port && has_lid;
@@ -188,7 +191,8 @@ std::string SwitchPort::label() const {
 void SwitchPort::on_link_up(Link& up) {
   link_ = &up;
   is_held_ = holds_;
-  if (!plan_.is_node()) counters_.add(SwitchCounter::kLinkChange);
+  has_taken_lids_ = false;
+  counters_.add(plan_.is_node() ? SwitchCounter::kNodeUp : SwitchCounter::kLinkChange);
   budgets_.fill({});
   refused_by_peer_ = refused_here_ = {};
   base::log_info({base::EventKind::kLinkUp, up.peer_name()},

@@ -55,6 +55,9 @@ class SwitchPort final : private LinkObserver {
   void activate() { is_held_ = false; }
   bool is_held() const { return is_held_; }
   bool carries() const { return is_up() && !is_held_; }
+  // Whether the node has taken the LIDs that the subnet manager gives it, since its link is up.
+  bool has_taken_lids() const { return has_taken_lids_; }
+  void set_taken_lids(bool has_taken) { has_taken_lids_ = has_taken; }
   std::uint64_t rx_cells() const { return rx_cells_; }
   std::uint64_t tx_cells() const { return tx_cells_; }
   std::uint64_t tx_bytes() const { return tx_bytes_; }
@@ -143,7 +146,7 @@ class SwitchPort final : private LinkObserver {
   const base::Time& now_;
   RefusalLog refused_by_peer_, refused_here_;
   Link* link_ = nullptr;
-  bool holds_ = false, is_held_ = false;
+  bool holds_ = false, is_held_ = false, has_taken_lids_ = false;
   std::vector<CellQueue> queues_;  // by lane: cells that did not fit the link
   unsigned waiting_ = 0;           // bit n: queue n is not empty
   std::uint64_t tx_at_drain_ = 0;  // cells, until the last drain()

@@ -169,6 +169,27 @@ SubnetGraph graph_of(const Topology& topology) {
   return graph;
 }
 
+namespace {
+
+// Leaves what follows from LIDs of nodes to the subnet manager.
+void remove_lids(SwitchPlan& plan) {
+  const std::size_t inputs =
+      plan.tables.per() == TablesPer::kSwitch ? 1 : std::size_t{kSwitchPortsMax} + 1;
+  for (auto& [name, lids] : plan.nodes) {
+    for (unsigned path = 0; path < lids.count(); ++path) {
+      for (std::size_t input = 0; input < inputs; ++input) {
+        plan.tables.of(static_cast<std::uint8_t>(input)).set(lids.of_path(path), 0);
+      }
+    }
+    lids.base = Lid();
+  }
+  for (SwitchPlan::Port& port : plan.ports) {
+    if (port.is_node()) port.lid = Lid();
+  }
+}
+
+}  // namespace
+
 base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& name) {
   const auto own = std::ranges::find(topology.switches, name, &Topology::Switch::name);
   if (own == topology.switches.end()) {
@@ -187,6 +208,8 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   plan.tables = std::move((*tables)[static_cast<std::size_t>(own - topology.switches.begin())]);
   for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lids());
   if (topology.network) plan.network = network_of(topology);
+  plan.lids_from = topology.lids_from;
+  if (plan.lids_from == LidsFrom::kManager) remove_lids(plan);
   return plan;
 }
 

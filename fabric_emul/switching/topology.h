@@ -18,17 +18,20 @@
 #include "fabric_emul/routing/forwarding_table.h"
 #include "fabric_emul/routing/routing.h"
 #include "fabric_emul/routing/subnet_graph.h"
-#include "fabric_emul/switching/port_lids.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/limits.h"
 #include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
+#include "fabric_emul/wire/port_lids.h"
 
 namespace splitnic::fabric {
 
 // The data lane of each service level at the outputs of a switch.
 using SlToLane = std::array<std::uint8_t, kSlMax + 1>;
 inline constexpr SlToLane kLaneOfSl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+
+// Who gives the nodes of a subnet their LIDs. Those of switches are in the topology file.
+enum class LidsFrom : std::uint8_t { kFile, kManager };
 
 struct PortPlace {
   std::string of_switch;
@@ -74,13 +77,17 @@ struct Topology {
   TablesPer tables_per = TablesPer::kSwitch;
   std::optional<Network> network = {};  // nothing: cells stay in the subnet
   bool pins_vl = false;                 // a cell keeps the lane that its sender chose
+  // kManager: a switch and a node know LIDs of nodes when the subnet manager has set them. Here are
+  // those that it sets (lid_numbers.h).
+  LidsFrom lids_from = LidsFrom::kFile;
 };
 
-// One switch of a subnet.
+// One switch of a subnet. A node that the subnet manager gives its LIDs has none until
+// Switch::set_lids().
 struct SwitchPlan {
   struct Port {
     std::string peer;                           // a node or a switch; "": nothing is there
-    Lid lid;                                    // of the peer
+    Lid lid;                                    // of the peer; 0: it has none yet
     std::uint8_t peer_port = 0;                 // of a switch, the number of its port; 0: of a node
     std::vector<PartitionKey> partitions = {};  // of a node, as in Topology; empty: all cells pass
     std::uint8_t lmc = 0;                       // of a node
@@ -106,6 +113,7 @@ struct SwitchPlan {
   SlToLane lanes = kLaneOfSl;
   bool pins_vl = false;       // cells leave on the data lane they came by
   bool layers_lanes = false;  // fabric_emul/routing/lane_layers.h; not with pins_vl
+  LidsFrom lids_from = LidsFrom::kFile;
   std::map<std::string, PortLids, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                              // all of the subnet
   std::optional<Network> network;

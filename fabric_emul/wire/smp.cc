@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/endian.h"
 #include "base/node_name.h"
+#include "fabric_emul/wire/smp_lids.h"
 
 namespace splitnic::fabric {
 
@@ -73,7 +74,15 @@ bool is_one_of(std::uint8_t value, Enum first, Enum last) {
 
 bool is_port(std::uint8_t number) { return number >= 1 && number <= kSmpPortsMax; }
 
-// NODE has a body where a GET of it is done; MANAGER has none.
+// SET has entries, and GET and REPLY have none.
+SmpError check_lids_body(const Smp& smp) {
+  SmpLids lids;
+  if (parse_smp_lids(smp.body, lids) != SmpError::kNone) return SmpError::kBody;
+  const bool sets = smp.method == SmpMethod::kSet;
+  return (lids.entry_count != 0) == sets ? SmpError::kNone : SmpError::kBody;
+}
+
+// NODE has a body where a GET of it is done; MANAGER has none, nor has GET of PORT.
 SmpError check_body(const Smp& smp) {
   if (smp.attribute == SmpAttribute::kTable && smp.method != SmpMethod::kTrap) {
     SmpTable table;
@@ -84,6 +93,14 @@ SmpError check_body(const Smp& smp) {
     return has_stage == sets && (table.parts != 0) == sets && table.ports.empty() == !sets
                ? SmpError::kNone
                : SmpError::kBody;
+  }
+  if (smp.attribute == SmpAttribute::kLids && smp.method != SmpMethod::kTrap) {
+    return check_lids_body(smp);
+  }
+  if (smp.attribute == SmpAttribute::kPort &&
+      (smp.method == SmpMethod::kSet || smp.method == SmpMethod::kReply)) {
+    PortLids lids;
+    return parse_smp_port(smp.body, lids);
   }
   if (smp.attribute == SmpAttribute::kNode && smp.method == SmpMethod::kReply) {
     SmpNode node;
@@ -116,6 +133,10 @@ std::string_view name(SmpAttribute attribute) {
       return "TABLE";
     case SmpAttribute::kManager:
       return "MANAGER";
+    case SmpAttribute::kLids:
+      return "LIDS";
+    case SmpAttribute::kPort:
+      return "PORT";
   }
   return "unknown";
 }
@@ -142,6 +163,8 @@ std::string_view name(SmpNode::PortState state) {
       return "up";
     case SmpNode::PortState::kHeld:
       return "held";
+    case SmpNode::PortState::kUnset:
+      return "unset";
   }
   return "unknown";
 }
@@ -206,7 +229,7 @@ SmpError parse_smp(base::Bytes in, Smp& out) {
   if (in.size() < sizeof(bytes)) return SmpError::kShort;
   std::memcpy(&bytes, in.data(), sizeof(bytes));
   if (bytes.format != kSmpFormat || !is_one_of(bytes.method, SmpMethod::kGet, SmpMethod::kTrap) ||
-      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kManager) ||
+      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kPort) ||
       !is_one_of(bytes.status, SmpStatus::kDone, SmpStatus::kBad) ||
       (bytes.status != 0 && bytes.method != static_cast<std::uint8_t>(SmpMethod::kReply))) {
     return SmpError::kFormat;
@@ -279,7 +302,7 @@ SmpError parse_smp_node(base::Bytes in, SmpNode& out) {
     wire::SmpPortWire info;
     std::memcpy(&info, at, sizeof(info));
     if (!is_port(info.number) || info.number <= last ||
-        !is_one_of(info.state, SmpNode::PortState::kDown, SmpNode::PortState::kHeld)) {
+        !is_one_of(info.state, SmpNode::PortState::kDown, SmpNode::PortState::kUnset)) {
       return SmpError::kBody;
     }
     last = info.number;

@@ -1,7 +1,8 @@
 // SMP (subnet management packet): the payload of the cells by which a subnet manager reads and
-// configures switches. It travels by directed route: the ports that it leaves by, one per switch,
-// are in it, so it needs no forwarding table. Each switch on the way replaces its port by the one
-// that the SMP came in by, so at the end the list is the way back. docs/protocol/subnet.md
+// configures switches and end nodes. It travels by directed route: the ports that it leaves by, one
+// per switch, are in it, so it needs no forwarding table. Each switch on the way replaces its port
+// by the one that the SMP came in by, so at the end the list is the way back.
+// docs/protocol/subnet.md
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,13 @@
 namespace splitnic::fabric {
 
 enum class SmpMethod : std::uint8_t { kGet = 1, kSet = 2, kReply = 3, kTrap = 4 };
-enum class SmpAttribute : std::uint8_t { kNode = 1, kTable = 2, kManager = 3 };
+enum class SmpAttribute : std::uint8_t {
+  kNode = 1,
+  kTable = 2,
+  kManager = 3,
+  kLids = 4,  // of all nodes; for switches
+  kPort = 5,  // the LIDs of the port of an end node
+};
 std::string_view name(SmpMethod method);
 std::string_view name(SmpAttribute attribute);
 enum class SmpStatus : std::uint8_t {
@@ -96,7 +103,12 @@ SmpError parse_smp(base::Bytes in, Smp& out);  // out unspecified unless kNone
 
 // The body of a reply to GET of NODE.
 struct SmpNode {
-  enum class PortState : std::uint8_t { kDown = 0, kUp = 1, kHeld = 2 };
+  enum class PortState : std::uint8_t {
+    kDown = 0,
+    kUp = 1,
+    kHeld = 2,   // of a cable: carries SMPs only
+    kUnset = 3,  // of a node: up, and it has not taken the LIDs that a subnet manager gives it
+  };
   struct PortInfo {
     std::uint8_t number = 0;  // ascending
     PortState state = PortState::kDown;

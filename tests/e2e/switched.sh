@@ -4,7 +4,7 @@
 #                                     them up, unless the check has shared memory or switches already
 #   $ns_host fab0 ---------------------- fab0 sw1 lo $ns_iou     COUNT 1: sw1 is at $iou_address
 #   $ns_host lo sw1 fab0 --------------- fab0 sw2 lo $ns_iou     COUNT 2: the wire between the hosts is that between the switches
-#   entry TABLE LID PLACES KEY        prints an entry of a topology file; PLACES: none, or SWITCH:PORT of each queue
+#   entry TABLE LID PLACES KEY        prints an entry of a topology file; LID: none where the manager gives it; PLACES: none, or SWITCH:PORT of each queue
 # The second host attaches to the switch next to the unit. Each queue of a program has a port of its switch.
 
 switches=${SPLITNIC_SWITCHES:-0}
@@ -15,7 +15,8 @@ entry() {
   local place places=""
   for place in $3; do places+="${places:+, }\"$place\""; done
   [[ $places != *,* ]] || places="[$places]"
-  printf '[%s]\nlid = %s\n' "$1" "$2"
+  printf '[%s]\n' "$1"
+  [ -z "$2" ] || printf 'lid = %s\n' "$2"
   [ -z "$places" ] || printf 'at = %s\n' "$places"
   [ "$links" = plain ] || { make_keys "$4" && printf 'key = "%s"\n' "$(public "$4")"; }
 }

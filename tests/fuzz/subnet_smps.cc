@@ -13,12 +13,14 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "fabric_emul/subnet/node_lids.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
 #include "fabric_emul/subnet/table_blocks.h"
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "fabric_emul/wire/smp.h"
+#include "fabric_emul/wire/smp_lids.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/input.h"
 
@@ -34,9 +36,10 @@ constexpr std::size_t kKept = 8;  // requests that have no reply yet
 constexpr std::array kSmpLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
 
 // A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each.
-Topology topology(TablesPer per) {
+Topology topology(TablesPer per, LidsFrom lids) {
   Topology t;
   t.tables_per = per;
+  t.lids_from = lids;
   t.switches = {{"sw", Lid(1)}, {"b", Lid(2)}, {"c", Lid(3)}};
   t.nodes = {{"n", Lid(11), {"sw", 3}}, {"m", Lid(12), {"b", 3}}, {"o", Lid(300), {"c", 3}}};
   t.cables = {{{"sw", 1}, {"b", 1}}, {{"sw", 2}, {"c", 1}}, {{"b", 2}, {"c", 2}}};
@@ -57,6 +60,24 @@ void check_both_ways(base::Bytes bytes, const Smp& smp) {
   for (std::size_t i = 0; i < bytes.size(); ++i) CHECK(i == 7 || out[i] == bytes[i]);
   CHECK(name(smp.method) != "unknown" && name(smp.attribute) != "unknown");
   CHECK(name(smp.status) != "unknown");
+}
+
+// The bodies of LIDS and PORT, of which a byte of each entry is reserved.
+void check_lids(base::Bytes bytes) {
+  SmpLids lids;
+  if (parse_smp_lids(bytes, lids) == SmpError::kNone) {
+    std::vector<std::byte> out(lids.bytes());
+    SmpLids again;
+    CHECK(out.size() == bytes.size() && emit_smp_lids(out, lids) == out.size());
+    CHECK(parse_smp_lids(out, again) == SmpError::kNone && again.check == lids.check);
+    CHECK(std::ranges::equal(again.used_entries(), lids.used_entries()));
+    CHECK(std::ranges::all_of(lids.used_entries(), is_valid));
+  }
+  PortLids port;
+  if (parse_smp_port(bytes, port) == SmpError::kNone) {
+    std::array<std::byte, kSmpPortBodyBytes> out;
+    CHECK(emit_smp_port(out, port) == bytes.size() && std::equal(&out[0], &out[3], &bytes[0]));
+  }
 }
 
 // The bodies of NODE and TABLE: what was read is written, and read again, as the same.
@@ -80,8 +101,9 @@ void check_bodies(base::Bytes bytes) {
 // A hostile switch at one cable, which keeps what comes.
 class Hostile final : private SmpReceiver {
  public:
-  Hostile(const std::string& name, TablesPer per, std::uint64_t instance, base::Random& random)
-      : sw(plan_of(topology(per), name).value(), random), instance_(instance) {
+  Hostile(const std::string& name, const Topology& file, std::uint64_t instance,
+          base::Random& random)
+      : sw(plan_of(file, name).value(), random), instance_(instance) {
     sw.set_smp_receiver(this);
   }
   void attach(Underlay& at, const PeerAddress& to, base::Time now) {
@@ -111,7 +133,7 @@ class SubnetRun {
       sw_.add_port(port, *ends_.back(), config(100U + port, 1), nullptr, now());
     }
     agent_.emplace(sw_, Eui64(1));
-    manager_.emplace(topology(per_), "sw", priority_, *agent_, random_);
+    manager_.emplace(file_, "sw", priority_, *agent_, random_);
     for (std::size_t i = 0; i < hostile_.size(); ++i) {
       hostile_[i]->attach(hub_.add_endpoint(), ends_[i]->address(), now());
     }
@@ -161,7 +183,7 @@ class SubnetRun {
   void send_smp(Hostile& from) {
     Smp smp;
     smp.method = static_cast<SmpMethod>(1 + in_.below(4));
-    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(3));
+    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(5));
     smp.manager = {in_.one_of(kSmpLids), in_.u8()};
     smp.transaction = in_.u8();
     smp.route.hops = static_cast<std::uint8_t>(1 + in_.below(4));
@@ -172,7 +194,29 @@ class SubnetRun {
     std::array<std::byte, kSmpBytesMax> body;
     const bool has_table = smp.attribute == SmpAttribute::kTable && smp.method != SmpMethod::kTrap;
     if (has_table) smp.body = base::Bytes(body).first(table_body(body, smp.method));
+    if (smp.attribute == SmpAttribute::kLids && smp.method != SmpMethod::kTrap) {
+      smp.body = base::Bytes(body).first(lids_body(body, smp.method));
+    }
+    if (smp.attribute == SmpAttribute::kPort &&
+        (smp.method == SmpMethod::kSet || smp.method == SmpMethod::kReply)) {
+      smp.body = base::Bytes(body).first(emit_smp_port(body, {in_.one_of(kSmpLids), in_.u8()}));
+    }
     send(from, smp);
+  }
+  // Those of the topology, some of them, or others.
+  std::size_t lids_body(base::MutableBytes body, SmpMethod method) {
+    NodeLids nodes = lids_of(file_);
+    const std::uint8_t what = in_.u8();
+    for (auto& [name, lids] : nodes) {
+      if ((what & 1U) != 0) lids.base = in_.one_of(kSmpLids);
+    }
+    SmpLids lids = LidParts(nodes).part(0);
+    if (method != SmpMethod::kSet) lids.entry_count = lids.first = 0;
+    if ((what & 2U) == 0) return emit_smp_lids(body, lids);
+    if (in_.flag()) lids.check = in_.u8();
+    if (in_.flag()) lids.count = in_.u8();
+    if (in_.flag()) lids.first = in_.u8();
+    return emit_smp_lids(body, lids);
   }
   std::size_t table_body(base::MutableBytes body, SmpMethod method) {
     SmpTable part;
@@ -207,7 +251,7 @@ class SubnetRun {
     Smp smp;
     smp.method = SmpMethod::kReply;
     smp.attribute =
-        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(3)) : request.attribute;
+        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(5)) : request.attribute;
     smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
     smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kSmpLids), in_.u8()} : request.manager;
     smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);
@@ -218,6 +262,10 @@ class SubnetRun {
       smp.body = base::Bytes(body).first(node_body(body, of.sw.plan(), what));
     } else if (smp.attribute == SmpAttribute::kTable) {
       smp.body = base::Bytes(body).first(reply_body(body, request));
+    } else if (smp.attribute == SmpAttribute::kLids) {
+      smp.body = base::Bytes(body).first(lids_body(body, smp.method));
+    } else if (smp.attribute == SmpAttribute::kPort) {
+      smp.body = base::Bytes(body).first(emit_smp_port(body, {in_.one_of(kSmpLids), 0}));
     }
     send(from, smp);
   }
@@ -232,8 +280,10 @@ class SubnetRun {
       if ((state & 128U) != 0) continue;
       SmpNode::PortInfo& info = node.ports[node.port_count++];
       info.number = port;
-      info.state = static_cast<SmpNode::PortState>(state % 3);
-      info.lid = (state & 64U) != 0 ? in_.one_of(kSmpLids) : plan.ports.at(port).lid;
+      info.state = static_cast<SmpNode::PortState>(state % 4);
+      const SwitchPlan::Port& at = plan.ports.at(port);
+      const Lid right = at.is_node() && !at.peer.empty() ? lids_of(file_).at(at.peer).base : at.lid;
+      info.lid = (state & 64U) != 0 ? in_.one_of(kSmpLids) : right;
     }
     return emit_smp_node(body, node);
   }
@@ -274,21 +324,23 @@ class SubnetRun {
       const Topology::Switch* is = manager_->view().find(name);
       CHECK(is != nullptr && is->lid == node.lid && is->name == node.name);
     }
+    for (const auto& [name, lids] : sw_.plan().nodes) CHECK(lids.base == Lid() || is_valid(lids));
     const auto up = manager_->view().up();
     CHECK(up.cables.size() <= 3 && up.switches.size() <= 3);
   }
 
   Input in_;
   const std::uint8_t priority_;
-  const TablesPer per_ = priority_ >= 128 ? TablesPer::kInput : TablesPer::kSwitch;
+  const Topology file_ = topology(priority_ >= 128 ? TablesPer::kInput : TablesPer::kSwitch,
+                                  (priority_ & 64U) != 0 ? LidsFrom::kManager : LidsFrom::kFile);
   base::ManualClock clock_;
   base::SeededRandom random_{1};
   InProcessHub hub_{{.batch_queue_max = 64}};
   std::vector<InProcessUnderlay*> ends_{};  // of the switch, by port
-  Switch sw_{plan_of(topology(per_), "sw").value(), random_};
+  Switch sw_{plan_of(file_, "sw").value(), random_};
   std::array<std::unique_ptr<Hostile>, 2> hostile_{
-      std::make_unique<Hostile>("b", per_, 2, random_),
-      std::make_unique<Hostile>("c", per_, 3, random_)};
+      std::make_unique<Hostile>("b", file_, 2, random_),
+      std::make_unique<Hostile>("c", file_, 3, random_)};
   std::optional<SubnetAgent> agent_;
   std::optional<SubnetManager> manager_;
 };
@@ -303,6 +355,7 @@ void subnet_smps(base::Bytes in) {
   CHECK(name(error) != "unknown");
   if (error == SmpError::kNone) check_both_ways(in, smp);
   check_bodies(in);
+  check_lids(in);
   SubnetRun(in).all();
 }
 

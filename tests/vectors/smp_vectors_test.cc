@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fabric_emul/wire/smp_lids.h"
 #include "tests/vectors/vector_file.h"
 
 namespace splitnic::fabric {
@@ -11,8 +12,9 @@ namespace smp_vectors_test {
 using namespace support;
 
 constexpr std::array<std::string_view, 5> kMethods{"", "GET", "SET", "REPLY", "TRAP"};
-constexpr std::array<std::string_view, 4> kAttributes{"", "NODE", "TABLE", "MANAGER"};
-constexpr std::array<std::string_view, 3> kStates{"down", "up", "held"};
+constexpr std::array<std::string_view, 6> kAttributes{"",        "NODE", "TABLE",
+                                                      "MANAGER", "LIDS", "PORT"};
+constexpr std::array<std::string_view, 4> kStates{"down", "up", "held", "unset"};
 constexpr std::array<std::string_view, 3> kStages{"", "clear", "set"};
 
 template <class Enum, std::size_t N>
@@ -50,6 +52,17 @@ json::object meaning_of(const SmpTable& table) {
           {"ports", hex_of_bytes(table.ports)}};
 }
 
+json::object meaning_of(const PortLids& lids) {
+  return {{"lid", lids.base.value}, {"lmc", lids.lmc}};
+}
+
+json::object meaning_of(const SmpLids& lids) {
+  json::array entries;
+  for (const PortLids& one : lids.used_entries()) entries.push_back(meaning_of(one));
+  return {
+      {"first", lids.first}, {"count", lids.count}, {"check", lids.check}, {"entries", entries}};
+}
+
 json::object meaning_of(const Smp& smp) {
   json::array route;
   for (const std::uint8_t port : smp.route.used()) route.push_back(port);
@@ -63,14 +76,27 @@ json::object meaning_of(const Smp& smp) {
                    {"route", route}};
   SmpNode node;
   SmpTable table;
-  if (smp.attribute == SmpAttribute::kTable && !smp.body.empty()) {
+  SmpLids lids;
+  PortLids port;
+  if (smp.body.empty()) return out;
+  if (smp.attribute == SmpAttribute::kTable) {
     EXPECT_EQ(parse_smp_table(smp.body, table), SmpError::kNone);
     out["table"] = meaning_of(table);
-  } else if (!smp.body.empty()) {
+  } else if (smp.attribute == SmpAttribute::kLids) {
+    EXPECT_EQ(parse_smp_lids(smp.body, lids), SmpError::kNone);
+    out["lids"] = meaning_of(lids);
+  } else if (smp.attribute == SmpAttribute::kPort) {
+    EXPECT_EQ(parse_smp_port(smp.body, port), SmpError::kNone);
+    out["port"] = meaning_of(port);
+  } else {
     EXPECT_EQ(parse_smp_node(smp.body, node), SmpError::kNone);
     out["node"] = meaning_of(node);
   }
   return out;
+}
+
+PortLids port_lids_of(const json::object& from) {
+  return {Lid(number<std::uint16_t>(from, "lid")), number<std::uint8_t>(from, "lmc")};
 }
 
 OwnedBytes body_of(const json::object& from) {
@@ -91,6 +117,24 @@ OwnedBytes body_of(const json::object& from) {
     }
     OwnedBytes out(node.bytes());
     emit_smp_node(out, node);
+    return out;
+  }
+  if (from.contains("port")) {
+    OwnedBytes out(kSmpPortBodyBytes);
+    emit_smp_port(out, port_lids_of(from.at("port").as_object()));
+    return out;
+  }
+  if (from.contains("lids")) {
+    const json::object& about = from.at("lids").as_object();
+    SmpLids lids;
+    lids.first = number<std::uint16_t>(about, "first");
+    lids.count = number<std::uint16_t>(about, "count");
+    lids.check = number(about, "check");
+    for (const json::value& one : about.at("entries").as_array()) {
+      lids.entries.at(lids.entry_count++) = port_lids_of(one.as_object());
+    }
+    OwnedBytes out(lids.bytes());
+    emit_smp_lids(out, lids);
     return out;
   }
   if (!from.contains("table")) return {};

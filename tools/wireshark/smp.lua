@@ -1,12 +1,12 @@
--- SMPs: subnet management between two switches of a cable (docs/protocol/subnet.md).
+-- SMPs: subnet management between two switches of a cable, and between a switch and a node (docs/protocol/subnet.md).
 local use = ...
 local registry, exchange = use("registry"), use("exchange")
 local f, field = registry.f, registry.field
 
 local METHOD = {"GET", "SET", "REPLY", "TRAP"}
-local ATTRIBUTE = {"NODE", "TABLE", "MANAGER"}
+local ATTRIBUTE = {"NODE", "TABLE", "MANAGER", "LIDS", "PORT"}
 local STATUS = {[0] = "done", "refused", "stale", "bad"}
-local STATE = {[0] = "down", "up", "held"}
+local STATE = {[0] = "down", "up", "held", "unset"}
 local STAGE = {[0] = "none", "clear", "set"}
 field("uint8", "smp.format", "Format")
 field("uint8", "smp.method", "Method", base.DEC, METHOD)
@@ -37,10 +37,16 @@ field("uint8", "smp.table.parts", "Parts")
 field("uint32", "smp.table.changes", "Changes")
 field("uint32", "smp.table.check", "Check", base.HEX)
 field("bytes", "smp.table.ports", "Ports of the LIDs")
+field("uint16", "smp.lids.first", "First node")
+field("uint16", "smp.lids.count", "Nodes")
+field("uint32", "smp.lids.check", "Check", base.HEX)
+field("uint16", "smp.lid", "LID of the port of a node")
+field("uint8", "smp.lmc", "LMC")
 
-local REPLY, TRAP = 3, 4
-local NODE, TABLE = 1, 2
+local SET, REPLY, TRAP = 2, 3, 4
+local NODE, TABLE, LIDS, PORT = 1, 2, 4, 5
 local NODE_BYTES, PORT_BYTES, TABLE_BYTES, BLOCK = 20, 12, 12, 256
+local LIDS_BYTES, ENTRY_BYTES, ENTRIES = 8, 4, 64
 
 -- A name begins with no dot, and has letters, digits and "._-".
 local function is_node(tvb, at)
@@ -64,12 +70,29 @@ local function is_table(tvb, at, method)
   local stage, parts = tvb(at + 2, 1):uint(), tvb(at + 3, 1):uint()
   if tvb(at, 1):uint() > 32 or tvb(at + 1, 1):uint() > 191 or not STAGE[stage] or parts > 192 then return false end
   local sets = stage ~= 0 and parts ~= 0
-  return method == REPLY or (sets == (method == 2) and sets == (size > TABLE_BYTES))
+  return method == REPLY or (sets == (method == SET) and sets == (size > TABLE_BYTES))
 end
 
--- "node", "table" or nothing: the body that this SMP has to have.
+local function is_entry(tvb, at)
+  local lid, lmc = tvb(at, 2):uint(), tvb(at + 2, 1):uint()
+  return lid > 0 and lid <= 0xBFFF and lmc <= 7 and lid % 2 ^ lmc == 0
+end
+
+local function are_lids(tvb, at, method)
+  local count = (tvb:len() - at - LIDS_BYTES) / ENTRY_BYTES
+  if count < 0 or count % 1 ~= 0 or count > ENTRIES or (count > 0) ~= (method == SET) then return false end
+  if count > 0 and tvb(at, 2):uint() + count > tvb(at + 2, 2):uint() then return false end
+  for entry = at + LIDS_BYTES, tvb:len() - 1, ENTRY_BYTES do
+    if not is_entry(tvb, entry) then return false end
+  end
+  return true
+end
+
+-- "node", "table", "lids", "port" or nothing: the body that this SMP has to have.
 local function body_of(method, attribute, status)
   if attribute == TABLE and method ~= TRAP then return "table" end
+  if attribute == LIDS and method ~= TRAP then return "lids" end
+  if attribute == PORT and (method == SET or method == REPLY) then return "port" end
   return attribute == NODE and method == REPLY and status == 0 and "node" or nil
 end
 
@@ -88,6 +111,7 @@ local function cause_of(tvb)
   end
   local body = body_of(method, attribute, status)
   local is_right = body == "node" and is_node(tvb, at) or body == "table" and is_table(tvb, at, method)
+    or body == "lids" and are_lids(tvb, at, method) or body == "port" and tvb:len() == at + ENTRY_BYTES
   if not is_right and (body or tvb:len() > at) then return "body" end
 end
 
@@ -108,6 +132,16 @@ local function dissect_table(tvb, at, tree)
     {"smp.table.input", 1}, {"smp.table.block", 1}, {"smp.table.stage", 1}, {"smp.table.parts", 1}, {"smp.table.changes", 4}, {"smp.table.check", 4},
   })
   if tvb:len() > at + TABLE_BYTES then tree:add(f["smp.table.ports"], tvb(at + TABLE_BYTES)) end
+end
+
+local function dissect_entries(tvb, at, tree)
+  for entry = at, tvb:len() - 1, ENTRY_BYTES do
+    registry.add_all(tree, tvb, entry, {{"smp.lid", 2}, {"smp.lmc", 1}, {"", 1}})
+  end
+end
+
+local function dissect_lids(tvb, at, tree)
+  dissect_entries(tvb, registry.add_all(tree, tvb, at, {{"smp.lids.first", 2}, {"smp.lids.count", 2}, {"smp.lids.check", 4}}), tree)
 end
 
 local smp = {}
@@ -133,7 +167,9 @@ function smp.dissect(tvb, parent)
   local body = body_of(method, attribute, status)
   if body == "node" then dissect_node(tvb, 20 + hops, tree) end
   if body == "table" then dissect_table(tvb, 20 + hops, tree) end
-  if status ~= 0 then registry.note(tree, "refusal", "The switch replies: " .. STATUS[status]) end
+  if body == "lids" then dissect_lids(tvb, 20 + hops, tree) end
+  if body == "port" then dissect_entries(tvb, 20 + hops, tree) end
+  if status ~= 0 then registry.note(tree, "refusal", "The reply is: " .. STATUS[status]) end
   -- An SMP is sent on by each switch of its way: it is one request on each of them.
   local key = string.format("smp %d %s", attribute, tostring(tvb(8, 8):bytes()))
   if method < REPLY then exchange.request(tree, key) end

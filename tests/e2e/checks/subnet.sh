@@ -14,6 +14,7 @@ cable() {
   ip -n "${!b}" addr add "10.96.$1$2.2/24" dev "c$1$2"
 }
 
+# make_ring [manager]: the manager gives the nodes their LIDs.
 make_ring() {
   ns_host=sn$$-a ns_iou=sn$$-b ns_lan=sn$$-c ns_sw1=sn$$-s ns_sw2=sn$$-t ns_sw3=sn$$-u
   local ns
@@ -30,12 +31,13 @@ make_ring() {
   cable 1 2
   cable 2 3
   {
+    [ -z "${1:-}" ] || echo "lids = \"$1\""
     echo 'cables = ["sw1:2 - sw3:2", "sw1:3 - sw2:1", "sw2:2 - sw3:3"]'
     entry switches.sw1 1 '' sw1
     entry switches.sw2 2 '' sw2
     entry switches.sw3 3 '' sw3
-    entry nodes.hosta 11 sw1:1 host
-    entry nodes.unit 10 sw3:1 unit
+    entry nodes.hosta "$([ -n "${1:-}" ] || echo 11)" sw1:1 host
+    entry nodes.unit "$([ -n "${1:-}" ] || echo 10)" sw3:1 unit
   } >"$work/fabric.toml"
   next_to_host=sw1 next_to_unit=sw3
   iou_address='unit:1?via=10.96.1.2:7500'
@@ -127,4 +129,49 @@ check_ring() {
   within "TCP flows" 15000 moved_since "$(in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes)"
   running client || fail "the TCP connection did not survive"
   longest_gap
+}
+
+# the_nodes_are WORD...: LID, state and program of each node in the map of the manager in sw2, in the order of the file.
+the_nodes_are() {
+  [ "$("$bin/splitnic" show topology --json --control "$work/switch2.sock" 2>/dev/null | "$python" -c 'import json, sys
+print(*[str(one[key]).replace(" ", "_") for one in json.load(sys.stdin)["nodes"] for key in ("lid", "state", "program")])')" = "$*" ]
+}
+
+# logged NAME WORDS COUNT: the log of the program has these words at least so often.
+logged() { [ "$(grep -c -- "$2" "$work/$1.log")" -ge "$3" ]; }
+
+# Nobody has written LIDs of nodes: they come from the manager, by management cells, when it is there.
+check_lids() {
+  make_ring manager
+  ring_switch 1
+  ring_switch 3
+  start_iou && start_host
+  within "the host's port waits for its LID" 5000 logged host "the subnet manager is to give this port its LID" 1
+  within "the unit's port waits for its LID" 5000 logged iou "the subnet manager is to give this port its LID" 1
+  ! logged host "attached to port" 1 && ! logged iou "attached to port" 1 || fail "a port has a LID, and there is no manager"
+  ring_switch 2 --manage=5
+  nic_up
+  within "the map has the nodes with LIDs and programs" 8000 the_nodes_are 4 up "$host_name" 5 up unit
+  logged host "attached to port .* as LID 4$" 1 && logged iou "attached to port .* as LID 5$" 1 || fail "the nodes have other LIDs"
+  [ "$(counter host path.smp)" -ge 2 ] && [ "$(counter iou path.smp)" -ge 2 ] || fail "the LIDs came otherwise than by SMP"
+  start ping "$ns_host" ping -D -i 0.05 -W 1 10.77.0.2
+  within "pings have replies" 15000 replies_since "$(replies)"
+  # Without the manager those that have a LID keep it, and one that comes waits.
+  stop switch2 KILL
+  sleep 3  # after 2 s it is silent
+  within "pings have replies" 15000 replies_since "$(replies)"
+  stop iou KILL
+  start_iou
+  within "the unit's port waits for its LID" 5000 logged iou "the subnet manager is to give this port its LID" 1
+  sleep 1
+  ! logged iou "attached to port" 1 || fail "the unit has a LID, and there is no manager"
+  ring_switch 2 --manage=5
+  within "pings have replies" 15000 replies_since "$(replies)"
+  # A switch that starts again has lost all LIDs.
+  stop switch3 KILL
+  ring_switch 3
+  within "the unit's port waits for its LID once more" 5000 logged iou "the subnet manager is to give this port its LID" 2
+  within "the unit's port has it once more" 15000 logged iou "attached to port .* as LID 5$" 2
+  within "pings have replies" 15000 replies_since "$(replies)"
+  within "the map has the nodes with LIDs and programs" 8000 the_nodes_are 4 up "$host_name" 5 up unit
 }

@@ -13,7 +13,7 @@ using ::testing::Not;
 FabricMap ring_of_two() {
   return {.manager = "sw1",
           .switches = {{"sw1", 1, "up"}, {"sw2", 2, "silent"}},
-          .nodes = {{"host \"a\"\n", 11, {"sw1", 3}, "up"}},
+          .nodes = {{"host \"a\"\n", 11, {"sw1", 3}, "up", 1, "laptop\n"}},
           .cables = {{{"sw1", 1}, {"sw2", 2}, "down"}}};
 }
 
@@ -21,7 +21,7 @@ TEST(FabricMapTest, S004_19_as_a_table) {
   EXPECT_EQ(fabric_map_text(ring_of_two(), FabricMapForm::kText),
             "subnet manager: sw1\n"
             "\nswitch  lid  state\nsw1     1    up\nsw2     2    silent\n"
-            "\nnode       lid  at     state\nhost \"a\"?  11   sw1:3  up\n"
+            "\nnode       lid  at     state  program\nhost \"a\"?  11   sw1:3  up     laptop?\n"
             "\ncable  to     state\nsw1:1  sw2:2  down\n");
 }
 
@@ -29,7 +29,8 @@ TEST(FabricMapTest, S004_19_as_json) {
   EXPECT_EQ(fabric_map_text(ring_of_two(), FabricMapForm::kJson),
             R"({"manager":"sw1","switches":[{"name":"sw1","lid":1,"state":"up"},)"
             R"({"name":"sw2","lid":2,"state":"silent"}],)"
-            R"("nodes":[{"name":"host \"a\"\n","lid":11,"lids":1,"at":"sw1:3","state":"up"}],)"
+            R"("nodes":[{"name":"host \"a\"\n","lid":11,"lids":1,"at":"sw1:3","state":"up",)"
+            R"("program":"laptop\n"}],)"
             R"("cables":[{"ends":["sw1:1","sw2:2"],"state":"down"}]})"
             "\n");
 }
@@ -47,7 +48,10 @@ TEST(FabricMapTest, S004_18_the_lids_of_a_port) {
   FabricMap map = ring_of_two();
   map.nodes[0].lid = 12;
   map.nodes[0].lids = 4;
-  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kText), HasSubstr("  12 to 15  sw1:3  up\n"));
+  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kText),
+              HasSubstr("  12 to 15  sw1:3  up     laptop?\n"));
+  map.nodes[0].program.clear();
+  EXPECT_THAT(fabric_map_text(map, FabricMapForm::kText), HasSubstr("  sw1:3  up     -\n"));
   EXPECT_THAT(fabric_map_text(map, FabricMapForm::kJson), HasSubstr(R"("lid":12,"lids":4,)"));
   EXPECT_THAT(fabric_map_text(map, FabricMapForm::kDot), HasSubstr("(LID 12 to 15)"));
 }

@@ -2,8 +2,8 @@
 from codec import Bad, get, put, unwide, wide
 
 METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
-ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER"]
-STATES = ["down", "up", "held"]
+ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT"]
+STATES = ["down", "up", "held", "unset"]
 STAGES = ["", "clear", "set"]
 NAME_CHARACTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 
@@ -51,8 +51,36 @@ def decode_table(body, method):
     return table
 
 
+def encode_port(port):
+    return put(port["lid"], 2) + put(port["lmc"], 1) + bytes(1)
+
+
+def decode_port(body):
+    if len(body) != 4:
+        raise Bad("body")
+    return {"lid": get(body, 0, 2), "lmc": body[2]}
+
+
+def encode_lids(lids):
+    return put(lids["first"], 2) + put(lids["count"], 2) + put(lids["check"], 4) + b"".join(encode_port(one) for one in lids["entries"])
+
+
+def decode_lids(body, method):
+    if len(body) < 8 or len(body) % 4 or len(body) > 8 + 4 * 64 or (len(body) > 8) != (method == "SET"):
+        raise Bad("body")
+    entries = [decode_port(body[at:at + 4]) for at in range(8, len(body), 4)]
+    first, count = get(body, 0, 2), get(body, 2, 2)
+    if entries and first + len(entries) > count:
+        raise Bad("body")
+    for one in entries:
+        if not 1 <= one["lid"] <= 0xBFFF or one["lmc"] > 7 or one["lid"] % 2 ** one["lmc"]:
+            raise Bad("body")
+    return {"first": first, "count": count, "check": get(body, 4, 4), "entries": entries}
+
+
 def encode_smp(smp):
-    body = encode_node(smp["node"]) if "node" in smp else encode_table(smp["table"]) if "table" in smp else b""
+    encoders = {"node": encode_node, "table": encode_table, "lids": encode_lids, "port": encode_port}
+    body = b"".join(encode(smp[name]) for name, encode in encoders.items() if name in smp)
     return (put(1, 1) + put(METHODS.index(smp["method"]), 1) + put(ATTRIBUTES.index(smp["attribute"]), 1) + put(smp["status"], 1) +
             put(smp["manager"], 2) + put(smp["priority"], 1) + bytes(1) + put(unwide(smp["transaction"]), 8) + put(len(smp["route"]), 1) +
             put(smp["hop"], 1) + put(len(body), 2) + bytes(smp["route"]) + body)
@@ -61,7 +89,7 @@ def encode_smp(smp):
 def decode_smp(data):
     if len(data) < 20:
         raise Bad("short")
-    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 3 or data[3] > 3 or (data[3] and data[1] != 3):
+    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 5 or data[3] > 3 or (data[3] and data[1] != 3):
         raise Bad("format")
     method, attribute, hops, hop = METHODS[data[1]], ATTRIBUTES[data[2]], data[16], data[17]
     if hops > 64 or hop > hops:
@@ -77,6 +105,10 @@ def decode_smp(data):
            "transaction": wide(get(data, 8, 8)), "hop": hop, "route": route}
     if attribute == "TABLE" and method != "TRAP":
         smp["table"] = decode_table(body, method)
+    elif attribute == "LIDS" and method != "TRAP":
+        smp["lids"] = decode_lids(body, method)
+    elif attribute == "PORT" and method in ("SET", "REPLY"):
+        smp["port"] = decode_port(body)
     elif attribute == "NODE" and method == "REPLY" and data[3] == 0:
         smp["node"] = decode_node(body)
     elif body:

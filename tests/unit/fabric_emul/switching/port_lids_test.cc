@@ -1,5 +1,5 @@
 // A port with several LIDs (LMC): each reaches it, and routes to them take different ways.
-#include "fabric_emul/switching/port_lids.h"
+#include "fabric_emul/wire/port_lids.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Switches with agents and managers over an in-process hub, with cables that can be cut and lose
-// SMPs, and with plain ports of end nodes. A switch can be killed and started at any time.
+// SMPs, and with end nodes: plain ports, which have no agent, or attachments. A switch can be
+// killed and started at any time, and an attached node too.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
+#include "tests/unit/fabric_emul/switching/attached_node.h"
 #include "tests/unit/fabric_emul/switching/switch_world.h"
 
 namespace splitnic::fabric::subnet_world {
@@ -84,6 +86,10 @@ class Wire final : public UnderlayDecorator {
   base::Random& random_;
 };
 
+inline bool is_smp(base::Bytes cell) {
+  return payload_of_path_cell(cell, kSubnetQpn, false).has_value();
+}
+
 // The process of a switch.
 struct Box {
   Box(SwitchPlan plan, base::Random& random) : sw(std::move(plan), random) {}
@@ -97,7 +103,11 @@ struct World {
   ~World() { base::set_log_level("info"); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
-  explicit World(Topology topology) : file(std::move(topology)) {
+  enum class Nodes : std::uint8_t { kPlain, kAttached };
+  // `hops` is the profile of all links.
+  explicit World(Topology topology, Nodes kind = Nodes::kPlain,
+                 LinkProfile hops = LinkProfile::kSpeed)
+      : file(std::move(topology)), profile(hops) {
     base::set_log_level("error");
     for (const auto& cable : file.cables) {
       add_end(cable.a);
@@ -106,6 +116,11 @@ struct World {
     for (const auto& node : file.nodes) {
       add_end(node.at);
       InProcessUnderlay& at = hub.add_endpoint();
+      at_nodes[node.name] = &at;
+      if (kind == Nodes::kAttached) {
+        attach(node.name);
+        continue;
+      }
       const auto number = static_cast<std::uint64_t>(node.lid.value);
       nodes[node.name] = std::make_unique<link_world::End>(
           at, link_world::config_of(0x5000 + number, 9000 + number));
@@ -113,14 +128,40 @@ struct World {
     }
   }
 
+  // Starts the program of a node, in place of one that was there.
+  void attach(const std::string& name) {
+    const auto node = std::ranges::find(file.nodes, name, &Topology::Node::name);
+    attached.erase(name);
+    at_nodes.at(name)->clear();
+    ++instance;
+    const std::size_t mark = name.find('#');
+    const std::uint32_t queue =
+        mark == std::string::npos ? 0 : static_cast<std::uint32_t>(name[mark + 1] - '0');
+    const PartitionTable partitions =
+        node->partitions.empty() ? PartitionTable() : PartitionTable(node->partitions);
+    attached[name] = std::make_unique<switch_world::Node>(
+        *at_nodes.at(name), ends.at(node->at)->address(), 0x7000U + number_of(name), instance, true,
+        clock, 16, queue, partitions, profile, "host-" + name.substr(0, mark));
+  }
+  std::uint64_t number_of(const std::string& name) const {
+    const auto node = std::ranges::find(file.nodes, name, &Topology::Node::name);
+    return static_cast<std::uint64_t>(node - file.nodes.begin());
+  }
+  bool are_all_attached() const {
+    return std::ranges::all_of(
+        attached, [](const auto& one) { return one.second->attachment.is_attached(); });
+  }
+
   void add_end(const PortPlace& place) {
     ends[place] = &hub.add_endpoint();
     wires[place] = std::make_unique<Wire>(*ends[place], random);
     ends[place]->set_plugged(false);
   }
-  // Ports of cables: the first end listens.
-  void start(const std::string& name, std::optional<int> priority = {}, bool is_empty = false) {
-    auto box = std::make_unique<Box>(plan_of(file, name).value(), random);
+  // Ports of cables: the first end listens. `other`: the file of this switch.
+  void start(const std::string& name, std::optional<int> priority = {}, bool is_empty = false,
+             const Topology* other = nullptr) {
+    auto box =
+        std::make_unique<Box>(plan_of(other == nullptr ? file : *other, name).value(), random);
     if (is_empty) box->sw.set_tables(ForwardingTables(file.tables_per));
     ++instance;
     for (std::uint8_t port = 1; port <= kSwitchPortsMax; ++port) {
@@ -133,8 +174,9 @@ struct World {
         if (cable.b == place) to = &ends.at(cable.a)->address();
       }
       const std::uint64_t eui64 = box->sw.plan().lid.value * 100U + port;
-      box->sw.add_port(port, *wires[place], link_world::config_of(eui64, instance), to,
-                       clock.now());
+      box->sw.add_port(port, *wires[place],
+                       link_world::with_profile(link_world::config_of(eui64, instance), profile),
+                       to, clock.now());
     }
     box->agent.emplace(box->sw, Eui64(box->sw.plan().lid.value * 100U));
     if (priority) {
@@ -166,7 +208,11 @@ struct World {
       if (box->manager) box->manager->step(clock.now());
       made_progress |= box->sw.step(clock.now());
     }
-    for (auto& [name, node] : nodes) made_progress |= node->step(clock.now());
+    for (auto& [name, node] : nodes) {
+      made_progress |= node->step(clock.now());
+      std::erase_if(node->cells, is_smp);  // it has no agent
+    }
+    for (auto& [name, node] : attached) made_progress |= node->end->step(clock.now());
     return made_progress;
   }
   // A cell that a switch wrote in its last step leaves in the next one.
@@ -250,6 +296,7 @@ struct World {
   }
 
   const Topology file;
+  const LinkProfile profile;
   base::ManualClock clock;
   base::SeededRandom random{1};
   InProcessHub hub;
@@ -258,7 +305,9 @@ struct World {
   std::map<PortPlace, InProcessUnderlay*> ends;
   std::map<PortPlace, std::unique_ptr<Wire>> wires;
   std::map<std::string, std::unique_ptr<Box>> boxes;
+  std::map<std::string, InProcessUnderlay*> at_nodes;
   std::map<std::string, std::unique_ptr<link_world::End>> nodes;
+  std::map<std::string, std::unique_ptr<switch_world::Node>> attached;
 };
 
 }  // namespace splitnic::fabric::subnet_world

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fabric_emul/wire/cell.h"
+#include "fabric_emul/wire/smp_lids.h"
 #include "tests/unit/fabric_emul/wire/codec.h"
 
 namespace splitnic::fabric {
@@ -75,6 +76,25 @@ TEST(SmpTest, P_SUBN_1_golden_cells_of_a_request_and_its_reply) {
             "00010500 11223344 55667788 0201002f 01010003 02030000 00040200 00000000 "
             "0003cafe 00017377 33010100 02020000 00000000 02020000 0a000000 00000000 "
             "00000000 8c22cabb");
+}
+
+TEST(SmpTest, P_SUBN_24_golden_cells_of_lids_for_a_node_and_its_reply) {
+  std::array<std::byte, kSmpPortBodyBytes> body;
+  Smp smp = get_node();
+  smp.method = SmpMethod::kSet;
+  smp.attribute = SmpAttribute::kPort;
+  smp.hop = 2;
+  smp.route.ports[0] = 1;
+  smp.body = base::Bytes(body).first(emit_smp_port(body, {Lid(8), 3}));
+  EXPECT_EQ(cell_of(Lid(2), Lid(), smp),
+            "10d80200 00000002 f0000002 00000002 00000000 0000001a ffff0000 01020500 00010500 "
+            "11223344 55667788 02020004 01030008 03000000 bdbf5227");
+  smp.method = SmpMethod::kReply;
+  smp.route.ports = {1, 1};
+  smp.hop = 1;
+  EXPECT_EQ(cell_of(Lid(), Lid(2), smp),
+            "10d80200 00020000 f0000002 00000002 00000000 0000001a ffff0000 01030500 00010500 "
+            "11223344 55667788 02010004 01010008 03000000 7748885c");
 }
 
 TEST(SmpTest, P_SUBN_1_all_kinds_survive_a_round_trip) {
@@ -165,7 +185,7 @@ TEST(SmpTest, P_SUBN_2_illegal_values_are_refused_by_their_cause) {
   };
   EXPECT_EQ(with(0, 2), SmpError::kFormat);
   for (const unsigned method : {0U, 5U, 255U}) EXPECT_EQ(with(1, method), SmpError::kFormat);
-  for (const unsigned attribute : {0U, 4U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
+  for (const unsigned attribute : {0U, 6U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
   EXPECT_EQ(with(3, 1), SmpError::kFormat) << "a status in a request";
   EXPECT_EQ(with(16, 65), SmpError::kRoute);
   EXPECT_EQ(with(17, 3), SmpError::kRoute) << "behind the end";
@@ -190,7 +210,8 @@ TEST(SmpTest, P_SUBN_2_illegal_bodies_are_refused) {
   EXPECT_EQ(node_with(20, ' '), SmpError::kBody) << "no name";
   EXPECT_EQ(node_with(23, 0), SmpError::kBody) << "port 0";
   EXPECT_EQ(node_with(23, 2), SmpError::kBody) << "a port twice";
-  EXPECT_EQ(node_with(24, 3), SmpError::kBody) << "state";
+  EXPECT_EQ(node_with(24, 3), SmpError::kNone);
+  EXPECT_EQ(node_with(24, 4), SmpError::kBody) << "state";
   const auto table_with = [](std::uint16_t block, std::uint8_t stage, std::size_t bytes) {
     Bytes body(bytes);
     if (bytes >= 3) {
@@ -207,6 +228,74 @@ TEST(SmpTest, P_SUBN_2_illegal_bodies_are_refused) {
   EXPECT_EQ(table_with(0, 0, 11), SmpError::kBody);
   EXPECT_EQ(table_with(0, 0, 13), SmpError::kBody);
   EXPECT_EQ(table_with(0, 0, 0), SmpError::kBody);
+}
+
+Smp with_body(SmpMethod method, SmpAttribute attribute, const Bytes& body) {
+  Smp smp = get_node();
+  smp.method = method;
+  smp.attribute = attribute;
+  smp.body = body;
+  return smp;
+}
+
+TEST(SmpTest, P_SUBN_1_lids_of_nodes_survive_a_round_trip) {
+  SmpLids lids;
+  lids.first = 64;
+  lids.count = 66;
+  lids.check = 0xCAFE0002;
+  lids.entry_count = 2;
+  lids.entries[0] = {Lid(8), 3};
+  lids.entries[1] = {Lid(0xBFFF), 0};
+  Bytes body(lids.bytes());
+  ASSERT_EQ(emit_smp_lids(body, lids), 16U);
+  EXPECT_EQ(golden::hex_of(body), "00400042 cafe0002 00080300 bfff0000");
+  const Bytes bytes = bytes_of(with_body(SmpMethod::kSet, SmpAttribute::kLids, body));
+  Smp smp;
+  SmpLids out;
+  ASSERT_EQ(parse_smp(bytes, smp), SmpError::kNone);
+  ASSERT_EQ(parse_smp_lids(smp.body, out), SmpError::kNone);
+  EXPECT_EQ(out.first, 64);
+  EXPECT_EQ(out.count, 66);
+  EXPECT_EQ(out.check, lids.check);
+  ASSERT_EQ(out.entry_count, 2U);
+  EXPECT_EQ(out.entries[0], lids.entries[0]);
+  EXPECT_EQ(out.entries[1], lids.entries[1]);
+  const PortLids port{Lid(8), 3};
+  Bytes of_port(kSmpPortBodyBytes);
+  ASSERT_EQ(emit_smp_port(of_port, port), 4U);
+  EXPECT_EQ(golden::hex_of(of_port), "00080300");
+  PortLids parsed;
+  ASSERT_EQ(parse_smp_port(of_port, parsed), SmpError::kNone);
+  EXPECT_EQ(parsed, port);
+}
+
+TEST(SmpTest, P_SUBN_2_illegal_lids_are_refused) {
+  const auto error_with = [](SmpMethod method, SmpAttribute attribute, const std::string& hex) {
+    return error_of(bytes_of(with_body(method, attribute, golden::bytes_of(hex))));
+  };
+  using enum SmpMethod;
+  const auto lids = SmpAttribute::kLids, port = SmpAttribute::kPort;
+  EXPECT_EQ(error_with(kGet, lids, "00000000 00000000"), SmpError::kNone);
+  EXPECT_EQ(error_with(kReply, lids, "00000042 cafe0002"), SmpError::kNone);
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 00080300"), SmpError::kNone);
+  EXPECT_EQ(error_with(kGet, lids, ""), SmpError::kBody);
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002"), SmpError::kBody) << "no entry";
+  EXPECT_EQ(error_with(kReply, lids, "00000001 cafe0002 00080300"), SmpError::kBody);
+  EXPECT_EQ(error_with(kSet, lids, "00010001 cafe0002 00080300"), SmpError::kBody) << "beyond";
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 000803"), SmpError::kBody);
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 00000000"), SmpError::kBody) << "LID 0";
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 00090300"), SmpError::kBody) << "mask";
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 c0000000"), SmpError::kBody) << "no port";
+  EXPECT_EQ(error_with(kSet, lids, "00000001 cafe0002 01000800"), SmpError::kBody) << "LMC";
+  std::string many = "00000041 cafe0002";
+  for (int i = 0; i < 65; ++i) many += " 00080300";
+  EXPECT_EQ(error_with(kSet, lids, many), SmpError::kBody) << "65 entries";
+  EXPECT_EQ(error_with(kSet, port, "00080300"), SmpError::kNone);
+  EXPECT_EQ(error_with(kReply, port, "00080300"), SmpError::kNone);
+  EXPECT_EQ(error_with(kGet, port, ""), SmpError::kNone);
+  EXPECT_EQ(error_with(kGet, port, "00080300"), SmpError::kBody);
+  EXPECT_EQ(error_with(kSet, port, "000803"), SmpError::kBody);
+  EXPECT_EQ(error_with(kSet, port, ""), SmpError::kBody);
 }
 
 TEST(SmpTest, P_SUBN_5_the_better_manager_has_the_higher_priority_then_the_lower_lid) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fabric_emul/wire/ids.h"
+#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 
@@ -18,7 +19,14 @@ struct PortLids {
   constexpr bool has(Lid lid) const { return lid.value >> lmc == base.value >> lmc; }
   // Of any path: a port with fewer LIDs uses them in turn.
   constexpr Lid of_path(unsigned path) const { return path_of(base, path % count()); }
+  friend constexpr bool operator==(const PortLids&, const PortLids&) = default;
 };
+
+// Whether a port may have them.
+constexpr bool is_valid(const PortLids& lids) {
+  return lids.base != Lid() && lids.base.value <= kPortLidMax && lids.lmc <= kLmcMax &&
+         lids.base.value % lids.count() == 0;
+}
 
 // The name that the subnet resolves to this path of a node, or of a queue of it: no node can have
 // it.
