@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# kill -9 of either side under traffic. Recovery times are printed: from the restart to the first ping that gets a reply. None may be
-# more than 2 s, and the best of three rounds or more no more than 1 s, which is the goal [F-46]: other work on the machine makes any
-# round longer. nic0 loses its neighbours with its carrier, so ARP has its part in it; ask_often keeps that short.
+# kill -9 of either side under traffic. Recovery times are printed: from the restart to the first ping that gets a reply. Of three
+# rounds or more half have 2 s at most, and the best one has no more than 1 s, which is the goal [F-46]: other work on the machine makes
+# any round longer, the start of a program too. None may have more than 5 s. nic0 loses its neighbours with its carrier, so ARP has
+# its part in it; ask_often keeps that short.
 
-bound=2000 goal=1000
+bound=5000 most=2000 goal=1000
 rounds=5 cycles=4  # as many cycles as there are orders, or more
 [ "$long" = 1 ] && rounds=20 cycles=20
 
@@ -26,12 +27,13 @@ has_reply() {
 }
 
 print_results() {
-  local what took best
+  local what took
   for what in "${!results[@]}"; do
     echo "$what, first reply after ms:${results[$what]}"
-    read -ra took <<<"${results[$what]}"
-    best=$(printf '%s\n' "${took[@]}" | sort -n | head -1)
-    [ ${#took[@]} -lt 3 ] || [ "$best" -le $goal ] || fail "$what: never a reply within $goal ms"
+    mapfile -t took < <(tr ' ' '\n' <<<"${results[$what]# }" | sort -n)
+    [ ${#took[@]} -ge 3 ] || continue
+    [ "${took[0]}" -le $goal ] || fail "$what: never a reply within $goal ms"
+    [ "${took[$(((${#took[@]} - 1) / 2))]}" -le $most ] || fail "$what: seldom a reply within $most ms"
   done
 }
 
@@ -95,7 +97,7 @@ kill_at_once() {
   first_reply "host killed and restarted" start_host
   still_flowing
 }
-check_iou_at_once() { under_traffic $(((rounds + 2) / 3)) kill_at_once; }
+check_iou_at_once() { under_traffic $((rounds < 9 ? 3 : rounds / 3)) kill_at_once; }
 
 # both KILLED FIRST SECOND PAUSE: the other one is killed after KILLED; counted from the start of the second.
 both() {
@@ -181,9 +183,9 @@ check_clean() {
   bring_up
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
   addresses=$(ip -n "$ns_host" -o addr show dev nic0 | sort)
-  gaps_within "clean restarts of the host" 500 "$bound" restart_host
+  gaps_within "clean restarts of the host" 500 "$most" restart_host
   ask_as_usual "$ns_host" nic0
-  gaps_within "clean restarts of the I/O unit" 500 "$bound" restart_iou
+  gaps_within "clean restarts of the I/O unit" 500 "$most" restart_iou
   equal "the index of nic0" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   equal "the addresses of nic0" "$(ip -n "$ns_host" -o addr show dev nic0 | sort)" "$addresses"
 }
