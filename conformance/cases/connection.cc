@@ -42,6 +42,11 @@ ChangeBytes bytes_at(std::size_t at, const std::vector<std::uint8_t>& bytes) {
   };
 }
 
+// Changes a byte whatever it holds: the EUI-64 of a key and the numbers of instances are random.
+ChangeBytes other_byte_at(std::size_t at) {
+  return [at](ByteVector& payload) { payload.at(at) ^= std::byte{0x55}; };
+}
+
 void add_replies(Group& group) {
   group.add(
       "reply", "P-CM-4,P-PART-5,P-CM-16", "A CONNECT_REQ gets a CONNECT_REP with both channels.",
@@ -195,13 +200,13 @@ void add_all_dropped(Group& group) {
   add_dropped_request(group, "mcp_odd", "P-MGMT-3", "an MCP that is no multiple of 4",
                       bytes_at(48 + 18, {1, 2}));
   add_dropped_request(group, "other_eui64", "P-MGMT-4", "the EUI-64 of another host",
-                      bytes_at(16, {0x55}));
+                      other_byte_at(16));
   add_dropped_request(group, "other_instance", "P-MGMT-4", "the instance of another process",
-                      bytes_at(24, {0x55, 0x66}));
+                      other_byte_at(24));
   add_dropped_request(group, "other_target", "P-MGMT-4", "the EUI-64 of another target",
-                      bytes_at(32, {0x55}));
+                      other_byte_at(32));
   add_dropped_request(group, "other_target_instance", "P-MGMT-4", "the instance of a target before",
-                      bytes_at(40, {0x55, 0x66}));
+                      other_byte_at(40));
 }
 
 // The reply to a CONNECT_REQ with one channel: it is taken as it is, or refused.

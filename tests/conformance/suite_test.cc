@@ -36,6 +36,16 @@ TEST(ConformanceSuite, every_case_passes_against_the_keyed_unit) {
       "keys at the responder: current to ended, 180 s, 2^28 records: it takes three minutes\n");
 }
 
+// The EUI-64 of a key may begin with any byte, also with the one that these cases once wrote there.
+TEST(ConformanceSuite, a_request_of_another_eui64_is_one_whatever_the_eui64_is) {
+  for (const bool is_keyed : {false, true}) {
+    UnitTarget target({.is_keyed = is_keyed, .eui64_begins = 0x55});
+    const Report report = run(target, {"cm.other_eui64", "cm.other_target"});
+    EXPECT_EQ(not_passed(report), "");
+    EXPECT_EQ(report.count(Verdict::kPass), 2U);
+  }
+}
+
 // Each flit in a separate datagram, as another implementation may send them.
 TEST(ConformanceSuite, every_case_passes_through_a_relay_that_changes_nothing) {
   UnitTarget target({.rule = [](To, RelayBytes&) { return true; }});

@@ -28,8 +28,9 @@ struct UnitTargetConfig {
   bool wants_cookies = false;
   std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
   std::uint32_t message_max = messaging::kMsgMaxControl;
-  bool is_full = false;    // full profile, as between programs
-  base::Duration delay{};  // of each datagram, on the way in and out
+  bool is_full = false;           // full profile, as between programs
+  base::Duration delay{};         // of each datagram, on the way in and out
+  std::uint8_t eui64_begins = 0;  // the first byte of every EUI-64; with keys 0 is any
 };
 
 class UnitTarget {
@@ -48,7 +49,7 @@ class UnitTarget {
       underlay_ = relay_.get();
     }
     for (std::size_t i = 0; i < kLines; ++i) {
-      secrets_.push_back(session::random_private_key(random_));
+      secrets_.push_back(random_key(config));
     }
     unit_key_ = session::random_private_key(random_);
     if (config.is_keyed) put_keys(config);
@@ -70,6 +71,13 @@ class UnitTarget {
   static constexpr std::size_t kLines = 8;
   static constexpr base::Duration kStep = std::chrono::milliseconds(1);
 
+  session::Secret random_key(const UnitTargetConfig& target) {
+    while (true) {
+      const session::Secret key = session::random_private_key(random_);
+      const auto first = session::eui64_of(session::public_key_of(key)) >> 56;
+      if (target.eui64_begins == 0 || first == target.eui64_begins) return key;
+    }
+  }
   void put_keys(const UnitTargetConfig& target) {
     session::SessionConfig config;
     config.private_key = unit_key_;
@@ -86,7 +94,7 @@ class UnitTarget {
     adapter_ = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
     fabric::PortConfig port;
-    port.eui64 = fabric::Eui64(0x10);
+    port.eui64 = fabric::Eui64(std::uint64_t{target.eui64_begins} << 56 | 0x10);
     port.instance = 99;
     port.listens = true;
     port.mcp_min = 256;
