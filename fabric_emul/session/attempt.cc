@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 
@@ -22,7 +23,9 @@ std::array<std::byte, 51> prologue_for(const PublicKey& responder) {
   return prologue;
 }
 
-std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now) {
+std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now, IndexTable::Index drawn) {
+  std::ranges::move_backward(earlier_.begin(), earlier_.end() - 1, earlier_.end());
+  earlier_.front() = std::exchange(index_, std::move(drawn));
   noise_.emplace(keys_.own, keys_.peer, keys_.shared, prologue_for(keys_.peer));
   const InitiationPayload payload{config_.stamp(), config_.instance};
   std::array<std::byte, kInitiationBytes> message{};
@@ -33,6 +36,7 @@ std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now) {
   put_macs(message, keys_.macs, has_cookie ? &*cookie_ : nullptr);
   mac1_ = mac1_of(message);
 
+  sent_at_ = now;
   wait_ = wait_after(wait_, now);
   const auto jitter = random_.below(static_cast<std::uint64_t>(wait_.count()) / 3 + 1);
   retry_at_ = now + std::chrono::duration_cast<base::Time::duration>(
@@ -41,10 +45,11 @@ std::array<std::byte, kInitiationBytes> Attempt::next(base::Time now) {
 }
 
 base::Duration Attempt::wait_after(base::Duration before, base::Time now) const {
-  if (now < return_.expected_until) return config_.retry_after_end;
+  const base::Duration least = std::min(responds_in_ + responds_in_ / 2, config_.retry_max);
+  if (!is_slow_ && now < return_.expected_until) return std::max(least, config_.retry_after_end);
   const base::Duration most =
-      now < return_.possible_until ? config_.retry_silent : config_.retry_max;
-  return std::min(std::max(2 * before, config_.retry_min), most);
+      !is_slow_ && now < return_.possible_until ? config_.retry_silent : config_.retry_max;
+  return std::max(least, std::min(std::max(2 * before, config_.retry_min), most));
 }
 
 std::optional<TransportKeys> Attempt::read(base::Bytes response, ResponsePayload& payload) const {

@@ -82,6 +82,7 @@ bool Peer::is_rekey_due(base::Time now) const {
 }
 
 void Peer::install(base::Time now, std::unique_ptr<RecordKeys> keys) {
+  responds_in_ = now - attempt_->sent_at();
   attempt_.reset();
   is_rekey_requested_ = false;
   expected_until_ = {};

@@ -62,7 +62,7 @@ class Peer {
   // Returns whether a handshake must begin: because something is to be sent, or at any time.
   bool wants_attempt(base::Time now) const;
   bool is_rekey_due(base::Time now) const;
-  // The RESPONSE was good; ends the attempt.
+  // The RESPONSE was good; ends the attempt. REQUIRES one.
   void install(base::Time now, std::unique_ptr<RecordKeys> keys);
   // A datagram that waits for keys; the last one is kept. `bytes` is empty: forgets it.
   void keep(base::Bytes bytes);
@@ -89,6 +89,8 @@ class Peer {
   void on_stopped(base::Time now);
   // Initiator: until when the peer, which stopped or fell silent, may be back at any moment.
   Attempt::Return may_return() const;
+  // Initiator: from INITIATION to its RESPONSE in the last handshake; 0 before the first one.
+  base::Duration responds_in() const { return responds_in_; }
 
   // Ends keys that are beyond their time.
   void on_time(base::Time now);
@@ -111,6 +113,7 @@ class Peer {
   base::Time previous_until_{};
   std::optional<base::Time> agreed_at_;
   base::Time heard_{};
+  base::Duration responds_in_{};
   bool is_rekey_requested_ = false;
   std::optional<Attempt> attempt_;
   std::vector<std::byte> kept_;

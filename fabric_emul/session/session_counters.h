@@ -22,7 +22,7 @@ enum class SessionCounter {
   kRxDropIndex,       // no keys or attempt of this number
   kRxDropMac,         // mac1 is wrong
   kRxDropBudget,      // more key agreements or cookies than the limits allow
-  kRxDropHandshake,   // INITIATION, RESPONSE or COOKIE that does not decrypt
+  kRxDropHandshake,   // INITIATION, RESPONSE or COOKIE that does not decrypt, or is late
   kRxDropUnknownKey,  // INITIATION of a key that is not allowed
   kRxDropAddress,     // INITIATION or record of a peer that may not be there
   kRxDropStamp,       // INITIATION that is not newer than the last

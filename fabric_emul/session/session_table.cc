@@ -175,8 +175,10 @@ void SessionTable::on_record(base::Time now, Peer& peer, const RecordKeys& keys,
 
 Peer* SessionTable::initiating(std::uint32_t index) {
   Peer* const peer = indexes_.find(index);
-  if (peer != nullptr && peer->attempt() && peer->attempt()->index() == index) return peer;
-  counters_.add(SessionCounter::kRxDropIndex);
+  const bool is_pending = peer != nullptr && peer->attempt();
+  if (is_pending && peer->attempt()->index() == index) return peer;
+  const bool is_late = is_pending && peer->attempt()->notices_late(index);
+  counters_.add(is_late ? SessionCounter::kRxDropHandshake : SessionCounter::kRxDropIndex);
   return nullptr;
 }
 
@@ -215,12 +217,12 @@ void SessionTable::on_sending(base::Time now, Peer& peer) {
 }
 
 void SessionTable::begin_attempt(base::Time now, Peer& peer) {
-  peer.attempt().emplace(peer.keys(), config_, random_, indexes_.draw(peer), peer.may_return());
+  peer.attempt().emplace(peer.keys(), config_, random_, peer.may_return(), peer.responds_in());
   send_initiation(now, peer);
 }
 
 void SessionTable::send_initiation(base::Time now, Peer& peer) {
-  const auto message = peer.attempt()->next(now);
+  const auto message = peer.attempt()->next(now, indexes_.draw(peer));
   call_for(peer);
   counters_.add(SessionCounter::kTxInitiation);
   send_(*peer.endpoint(), message);

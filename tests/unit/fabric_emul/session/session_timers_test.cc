@@ -217,6 +217,64 @@ TEST(SessionTimersTest, F_46_a_responder_that_fell_silent_is_sought_often) {
   EXPECT_LE(sent(), soon + 13) << "the steps get longer again";
 }
 
+// A satellite: each RESPONSE takes 600 ms, longer than INITIATION waits at first, and than it waits
+// at most where a responder may be back.
+class SlowPathTest : public testing::Test {
+ protected:
+  SlowPathTest() {
+    world_.common.on_fault = [this](HandshakeFault, const PublicKey&, const PeerAddress&) {
+      ++faults_;
+    };
+    world_.common.records.rekey_after = 20s;
+    world_.start();
+  }
+  void set_delay(base::Duration delay) {
+    world_.host->fault.set_config({.delay = delay});
+    world_.unit->fault.set_config({.delay = delay});
+  }
+  std::uint64_t initiations() { return world_.host->count(SessionCounter::kTxInitiation); }
+
+  KeyedWorld world_;
+  unsigned faults_ = 0;
+};
+
+TEST_F(SlowPathTest, a_late_response_is_not_one_under_another_pre_shared_key) {
+  set_delay(300ms);
+  EXPECT_LT(world_.connect(), 2s);
+  EXPECT_TRUE(world_.is_up());
+  EXPECT_GT(world_.host->count(SessionCounter::kRxDropHandshake), 0U) << "of the first INITIATIONs";
+  EXPECT_EQ(faults_, 0U);
+}
+
+TEST_F(SlowPathTest, R_64_each_rekey_takes_one_initiation) {
+  set_delay(300ms);
+  world_.connect();
+  const std::uint64_t before = initiations();
+  for (int i = 0; i < 1050; ++i) world_.step(100ms);
+  EXPECT_EQ(world_.host->count(SessionCounter::kRekeyed), 5U);
+  EXPECT_EQ(initiations() - before, 5U);
+}
+
+TEST_F(SlowPathTest, B_13_a_responder_that_stopped_is_back_after_one_initiation) {
+  set_delay(300ms);
+  world_.connect();
+  world_.host->keyed.on_peer_stopped(world_.unit_address);
+  const std::uint64_t before = initiations();
+  EXPECT_LT(world_.connect(), 1s);
+  EXPECT_EQ(initiations() - before, 1U);
+}
+
+// The path was fast when the last keys were agreed.
+TEST_F(SlowPathTest, F_46_a_path_that_became_slow_gets_keys_in_the_time_of_silence) {
+  world_.connect();
+  set_delay(300ms);
+  world_.make_unit();
+  set_delay(300ms);
+  EXPECT_LT(world_.connect(), 3s);
+  EXPECT_TRUE(world_.is_up());
+  EXPECT_EQ(faults_, 0U);
+}
+
 // Keys that are agreed end the search: a later handshake has its own times again.
 TEST(SessionTimersTest, B_13_a_peer_that_is_back_is_not_sought_any_more) {
   KeyedWorld world;
