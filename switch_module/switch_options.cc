@@ -42,7 +42,7 @@ void add_options(CLI::App& app, Arguments& into) {
       ->type_name("[=PRIORITY]")
       ->expected(0, 1)
       ->default_str("0");
-  control::add_link_profile_option(app, into.common, "Options");
+  control::add_link_options(app, into.common, "Options");
   control::add_key_options(app, into.common.keys, "Process");
   control::add_process_options(app, into.common, "Process");
 }

@@ -67,6 +67,33 @@ base::Status check_pair(const CommonArguments& typed, const std::string& default
   return {};
 }
 
+// Data has the first lanes, as the tables of service levels have it, and management the last one.
+constexpr std::uint64_t kDataLaneMax = 3;
+constexpr std::uint64_t kDscpMax = 63;
+
+base::Status check_lane_dscp(const std::vector<std::string>& typed, fabric::PortConfig& out) {
+  std::uint16_t given = 0;
+  for (const std::string& text : typed) {
+    const std::size_t sign = text.find('=');
+    const auto lane = parse_number(std::string_view(text).substr(0, sign), fabric::kMgmtLane);
+    const auto dscp = sign == std::string::npos
+                          ? std::nullopt
+                          : parse_number(std::string_view(text).substr(sign + 1), kDscpMax);
+    if (!lane || !dscp || (*lane > kDataLaneMax && *lane != fabric::kMgmtLane)) {
+      return base::Error("--lane-dscp: '" + text + "' is not LANE=DSCP, with a lane from 0 to " +
+                         std::to_string(kDataLaneMax) + ", or " +
+                         std::to_string(fabric::kMgmtLane) + ", and a DSCP from 0 to " +
+                         std::to_string(kDscpMax));
+    }
+    if ((given >> *lane & 1) != 0) {
+      return base::Error("--lane-dscp: lane " + std::to_string(*lane) + " is given twice");
+    }
+    given = static_cast<std::uint16_t>(given | 1U << *lane);
+    out.dscp_of_lane.at(*lane) = static_cast<std::uint8_t>(*dscp);
+  }
+  return {};
+}
+
 base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
   out.mcp_min = kCellPayloadMin;
   if (!typed.cell.empty()) {
@@ -87,7 +114,7 @@ base::Status check_port(const CommonArguments& typed, fabric::PortConfig& out) {
     return base::Error("--payload-crc: '" + typed.payload_crc + "' is none of on, off and auto");
   }
   out.payload_crc = *mode;
-  return {};
+  return check_lane_dscp(typed.lane_dscp, out);
 }
 
 base::Status check_queues(const CommonArguments& typed, CommonOptions& out) {
@@ -207,7 +234,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   app.add_option("--cell", into.cell, "Maximum cell payload (default: from the path MTU)")
       ->type_name("BYTES")
       ->group(group);
-  add_link_profile_option(app, into, group);
+  add_link_options(app, into, group);
   app.add_option(
          "--payload-crc", into.payload_crc,
          "CRC over the payload of each cell on UDP links. on: always; off: not where the peer "
@@ -252,11 +279,16 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   add_process_options(app, into, group);
 }
 
-void add_link_profile_option(CLI::App& app, CommonArguments& into, const std::string& group) {
+void add_link_options(CLI::App& app, CommonArguments& into, const std::string& group) {
   app.add_option("--link-profile", into.link_profile,
                  "UDP links: speed, or full with lanes, credits and link retry; must be the same "
                  "at both ends, and in all of a switched fabric (default speed)")
       ->type_name("speed|full")
+      ->group(group);
+  add_repeated(app, "--lane-dscp", into.lane_dscp,
+               "DSCP of the UDP datagrams that carry what is on a lane: 0 to 3, or 15 of "
+               "management; may repeat (default: 0 for each)",
+               "LANE=DSCP")
       ->group(group);
 }
 

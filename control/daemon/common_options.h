@@ -41,7 +41,8 @@ static_assert(messaging::CfgUtilReply::bytes(messaging::list_nics_bytes_max(kNic
 struct CommonOptions {
   // Mode, pools (smallest size first), send threshold, node name and service level.
   messaging::PairConfig pair;
-  // Link profile, --cell and --payload-crc. An I/O unit listens with one copy of it per --listen.
+  // Link profile, --lane-dscp, --cell and --payload-crc. An I/O unit listens with one copy of it
+  // per --listen.
   fabric::PortConfig port;
   fabric::PartitionTable partitions;  // the first one is also in `pair`
   std::optional<std::uint32_t> mtu;
@@ -67,6 +68,7 @@ struct CommonOptions {
 struct CommonArguments {
   std::string mode;
   std::string link_profile = "speed";
+  std::vector<std::string> lane_dscp;
   std::string payload_crc = "auto";
   std::vector<std::string> pools;
   std::string idata = "pool";
@@ -87,7 +89,7 @@ struct CommonArguments {
 
 // Adds the options that every program has to `app`, --config among them.
 void add_process_options(CLI::App& app, CommonArguments& into, const std::string& group);
-void add_link_profile_option(CLI::App& app, CommonArguments& into, const std::string& group);
+void add_link_options(CLI::App& app, CommonArguments& into, const std::string& group);
 // Adds these and what the two programs share that carry frames.
 void add_common_options(CLI::App& app, CommonArguments& into);
 // Without --name the node is called base::clean_node_name(default_name), or "node" if that is

@@ -28,7 +28,7 @@ bool FragmentSender::drain(SendBatch& batch) {
       (batch.stride() - kFlitHeaderBytes) / kFragmentUnit * kFragmentUnit;
   while (!empty()) {
     const std::size_t payload = std::min(payload_max, bytes_ - sent_);
-    const base::MutableBytes room = batch.reserve(kFlitHeaderBytes + payload);
+    const base::MutableBytes room = batch.reserve(kFlitHeaderBytes + payload, vl_);
     if (room.empty()) return false;
     std::memcpy(room.data() + kFlitHeaderBytes, cell_.data() + sent_, payload);
     FlitHeader header;

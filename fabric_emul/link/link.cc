@@ -11,7 +11,7 @@ Link::Link(PortContext& context, std::size_t slot)
     : context_(context),
       slot_(slot),
       payload_crc_(context.crc_terms.initial()),
-      batch_(context.underlay, context.counters),
+      batch_(context.underlay, context.counters, context.config.dscp_of_lane),
       fragments_(context.counters),
       keep_alive_(context.config.idle, context.config.idle_missing_max),
       path_(context.config),

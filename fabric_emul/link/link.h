@@ -47,7 +47,7 @@ class Link {
     if (lanes_.is_open()) return lanes_.reserve(vl, cell_bytes);
     is_cut_ = kFlitHeaderBytes + cell_bytes > batch_.stride() && uses_fragments();
     if (is_cut_) return fragments_.reserve(cell_bytes);
-    const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes);
+    const base::MutableBytes flit = batch_.reserve(kFlitHeaderBytes + cell_bytes, vl);
     if (flit.empty()) return {};
     return {flit.data() + kFlitHeaderBytes, cell_bytes};
   }

@@ -86,6 +86,8 @@ struct PortConfig {
   FullLinkConfig full = full_defaults();
   // The lane of each service level, in every profile [S004-21].
   std::array<std::uint8_t, kSlMax + 1> sl_to_vl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+  // The DSCP of the datagrams that carry flits of each lane, 0 to 63 [S002-43].
+  std::array<std::uint8_t, kLaneCount> dscp_of_lane{};
   base::Duration idle = std::chrono::milliseconds(200);  // IDLE after this long without sending
   unsigned idle_missing_max = 4;                         // then the link is down
   base::Duration hello_min = std::chrono::milliseconds(100);
@@ -112,6 +114,17 @@ constexpr LinkProfile profile_of(const PortConfig& config) {
 constexpr std::size_t full_cell_bytes_max(const PortConfig& config) {
   const std::size_t mcp = config.mcp_wanted == 0 ? kDefaultMcpFull : config.mcp_wanted;
   return std::min(std::max(mcp, kMgmtPayloadMax) + kCellOverheadMax, kFlitPayloadMax);
+}
+
+// The lanes with the DSCP of this one, and so with the same datagrams: bit n is lane n.
+constexpr std::uint16_t lanes_with_dscp_of(const PortConfig& config, std::uint8_t vl) {
+  std::uint16_t lanes = 0;
+  for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
+    if (config.dscp_of_lane[lane] == config.dscp_of_lane[vl]) {
+      lanes = static_cast<std::uint16_t>(lanes | 1U << lane);
+    }
+  }
+  return lanes;
 }
 
 // Bytes of the cells that one batch completes and earlier ones began: in the full profile one of

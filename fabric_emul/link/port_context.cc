@@ -17,6 +17,7 @@ PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::R
       crc_terms(config),
       received(carried_bytes_max(config)) {
   to_flush.reserve(config.links_max);
+  underlay.set_dscp(config.dscp_of_lane[kMgmtLane]);  // of what is no batch: INIT, handshakes
 }
 
 void PortContext::queue(std::size_t slot) { to_flush.push_back(slot); }

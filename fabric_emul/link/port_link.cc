@@ -92,7 +92,10 @@ bool PortLink::send_batch(base::Time now) {
   if (!lanes_.is_open()) return send_fragments();
   while (up()) {
     if (batch_.empty()) {
-      batch_.gather([&](base::MutableBytes datagram) { return lanes_.fill(now, datagram); });
+      const std::uint8_t first = lanes_.next_lane();
+      const std::uint16_t lanes = lanes_with_dscp_of(context_.config, first);
+      batch_.gather(first,
+                    [&](base::MutableBytes datagram) { return lanes_.fill(now, datagram, lanes); });
     }
     if (batch_.empty()) break;
     if (!batch_.flush()) return false;

@@ -2,21 +2,22 @@
 
 namespace splitnic::fabric {
 
-bool SendBatch::make_room(std::size_t flit_bytes) {
+bool SendBatch::make_room(std::size_t flit_bytes, std::uint8_t dscp) {
   CHECK(flit_bytes <= buffer_.size());
-  if (used_ > 0 && flit_bytes <= batch_stride_ && datagram_end_ + batch_stride_ <= batch_end_) {
+  if (used_ > 0 && dscp == dscp_ && flit_bytes <= batch_stride_ &&
+      datagram_end_ + batch_stride_ <= batch_end_) {
     std::memset(room_.data() + used_, 0, datagram_end_ - used_);  // filler
     used_ = datagram_end_;
     datagram_end_ += batch_stride_;
     return true;
   }
   if (!flush()) return false;
-  start(std::max(stride_, flit_bytes), flit_bytes);
+  start(std::max(stride_, flit_bytes), flit_bytes, dscp);
   return true;
 }
 
 // Room is claimed when there is something to write, so that none is held between batches.
-void SendBatch::start(std::size_t stride, std::size_t first_bytes) {
+void SendBatch::start(std::size_t stride, std::size_t first_bytes, std::uint8_t dscp) {
   if (!is_claimed_) {
     const base::MutableBytes claimed = underlay_.claim(address_, first_bytes);
     CHECK(claimed.empty() || claimed.size() >= buffer_.size());
@@ -25,6 +26,7 @@ void SendBatch::start(std::size_t stride, std::size_t first_bytes) {
   }
   used_ = 0;
   reserved_ = 0;
+  dscp_ = dscp;
   batch_stride_ = stride;
   datagram_end_ = stride;
   // A flit beyond the stride goes alone: its batch is one datagram.
@@ -63,12 +65,18 @@ void SendBatch::set_stride(std::size_t stride) {
   if (used_ == 0) clear();
 }
 
+Underlay::SendStatus SendBatch::send() {
+  if (is_claimed_) return underlay_.commit(address_, used_, batch_stride_);
+  const std::uint8_t other = dscp_of_lane_[kMgmtLane];
+  if (dscp_ != other) underlay_.set_dscp(dscp_);
+  const auto status = underlay_.send(address_, room_.first(used_), batch_stride_);
+  if (dscp_ != other) underlay_.set_dscp(other);
+  return status;
+}
+
 bool SendBatch::flush() {
   if (used_ == 0) return true;
-  const Underlay::SendStatus status =
-      is_claimed_ ? underlay_.commit(address_, used_, batch_stride_)
-                  : underlay_.send(address_, room_.first(used_), batch_stride_);
-  switch (status) {
+  switch (send()) {
     case Underlay::SendStatus::kSent:
       counters_.add(LinkCounter::kTxBatch);
       counters_.add(LinkCounter::kTxBytes, used_);

@@ -1,12 +1,14 @@
 // The datagrams being gathered for one peer: they leave with one send() of the underlay, all of one
-// length, the stride. Flow: reserve() -> the caller writes a flit -> commit() -> flush(). The batch
-// lies in room claimed from the underlay (zero-copy), else in its own buffer.
-// Invariants: used_ <= datagram_end_ <= batch_end_; while the underlay blocks, the batch is
-// complete and unchanged. Thread: the data thread. docs/protocol/datagram.md
+// length, the stride, and all for lanes of one DSCP. Flow: reserve() -> the caller writes a flit ->
+// commit() -> flush(). The batch lies in room claimed from the underlay (zero-copy), else in its
+// own buffer. Invariants: used_ <= datagram_end_ <= batch_end_; while the underlay blocks, the
+// batch is complete and unchanged. Thread: the data thread. docs/protocol/datagram.md
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -16,19 +18,25 @@
 #include "base/counters.h"
 #include "fabric_emul/link/link_counters.h"
 #include "fabric_emul/underlay/underlay.h"
+#include "fabric_emul/wire/limits.h"
 
 namespace splitnic::fabric {
 
 class SendBatch {
  public:
-  SendBatch(Underlay& underlay, base::Counters<LinkCounter>& counters)
-      : underlay_(underlay), counters_(counters) {}
+  // `counters` and `dscp_of_lane` outlive this. The underlay has the DSCP of the management lane,
+  // and gets it back behind each batch with another one.
+  SendBatch(Underlay& underlay, base::Counters<LinkCounter>& counters,
+            const std::array<std::uint8_t, kLaneCount>& dscp_of_lane)
+      : underlay_(underlay), counters_(counters), dscp_of_lane_(dscp_of_lane) {}
 
-  // Returns room for one flit at the end of the batch, which is flushed first when it is full.
-  // Returns nothing if the underlay is blocked. A second reserve() without commit() returns the
-  // same room. REQUIRES !is_blocked() and flit_bytes <= capacity().
-  base::MutableBytes reserve(std::size_t flit_bytes) {
-    if (flit_bytes > datagram_end_ - used_ && !make_room(flit_bytes)) return {};
+  // Returns room for one flit of this lane at the end of the batch, which is flushed first when it
+  // is full or for lanes of another DSCP. Returns nothing if the underlay is blocked. A second
+  // reserve() without commit() returns the same room. REQUIRES !is_blocked() and
+  // flit_bytes <= capacity().
+  base::MutableBytes reserve(std::size_t flit_bytes, std::uint8_t vl) {
+    const bool fits = flit_bytes <= datagram_end_ - used_ && dscp_of_lane_[vl] == dscp_;
+    if (!fits && !make_room(flit_bytes, dscp_of_lane_[vl])) return {};
     reserved_ = flit_bytes;
     return {room_.data() + used_, flit_bytes};
   }
@@ -43,10 +51,11 @@ class SendBatch {
   }
   void cancel() { reserved_ = 0; }
 
-  // Full profile: fills datagrams by fill(MutableBytes) -> bytes written, until that returns 0.
-  // REQUIRES empty().
+  // Full profile: fills datagrams for lanes with the DSCP of this one by
+  // fill(MutableBytes) -> bytes written, until that returns 0. REQUIRES empty().
   template <class Fill>
-  void gather(Fill&& fill) {
+  void gather(std::uint8_t vl, Fill&& fill) {
+    dscp_ = dscp_of_lane_[vl];
     const std::size_t datagrams = std::min(buffer_.size() / stride_, kDatagramsMax);
     batch_stride_ = stride_;
     room_ = buffer_;
@@ -91,16 +100,20 @@ class SendBatch {
   // Segments of one UDP_SEGMENT call that every kernel takes.
   static constexpr std::size_t kDatagramsMax = 64;
 
-  bool make_room(std::size_t flit_bytes);  // next datagram or next batch; false: blocked
-  void start(std::size_t stride, std::size_t first_bytes);
+  // Begins the next datagram, or the next batch; false: blocked.
+  bool make_room(std::size_t flit_bytes, std::uint8_t dscp);
+  void start(std::size_t stride, std::size_t first_bytes, std::uint8_t dscp);
+  Underlay::SendStatus send();
   void clear();
 
   Underlay& underlay_;
   base::Counters<LinkCounter>& counters_;
+  const std::array<std::uint8_t, kLaneCount>& dscp_of_lane_;
   base::MutableBytes room_;  // where the batch is: buffer_, or claimed from the underlay
   std::size_t used_ = 0;
   std::size_t datagram_end_ = 0;
   std::size_t reserved_ = 0;
+  std::uint8_t dscp_ = 0;
   bool is_blocked_ = false;
   bool is_claimed_ = false;
   Outcome outcome_;

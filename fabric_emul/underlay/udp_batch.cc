@@ -1,6 +1,7 @@
 // Datapath of the UDP underlay. Out: 1. one datagram: plain sendmsg; 2. more: one sendmsg with
 // UDP_SEGMENT; 3. refused by the system: sendmmsg, for good unless only the length was refused.
 // In: one recvmsg; UDP_GRO reports the stride.
+#include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t kMessagesPerCall = 64;
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
+constexpr std::size_t kDscpControlBytes = 2 * CMSG_SPACE(sizeof(int));
 
 iovec io_of(base::Bytes bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // sendmsg does not write to it
@@ -37,6 +39,24 @@ Underlay::SendStatus status_of(int error) {
     default:  // ECONNREFUSED, ENETUNREACH, EPERM of a firewall ...: lost as on the path
       return Underlay::SendStatus::kRefused;
   }
+}
+
+// Writes the control messages that give a datagram this DSCP; returns their bytes, 0 for DSCP 0. A
+// socket of IPv6 sends IPv4 too, and each of the two ignores the message of the other. REQUIRES
+// room for kDscpControlBytes, aligned for a cmsghdr, at `out`.
+std::size_t put_dscp(std::uint8_t dscp, int family, char* out) {
+  if (dscp == 0) return 0;
+  const int field = dscp << 2;  // above the two bits of ECN
+  std::size_t used = 0;
+  const auto put = [&](int level, int type) {
+    auto* header = reinterpret_cast<cmsghdr*>(out + used);
+    *header = {CMSG_LEN(sizeof field), level, type};
+    std::memcpy(CMSG_DATA(header), &field, sizeof field);
+    used += CMSG_SPACE(sizeof field);
+  };
+  put(IPPROTO_IP, IP_TOS);
+  if (family == AF_INET6) put(IPPROTO_IPV6, IPV6_TCLASS);
+  return used;
 }
 
 // The routes refuse a source that is not of this machine (one of the first two, by the version of
@@ -137,10 +157,12 @@ Underlay::SendStatus UdpUnderlay::send_once(const PeerAddress& to, base::Bytes b
   msghdr message{};
   message.msg_iov = &io;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, kSegmentControlBytes + UdpLocalTable::kControlBytes> control{};
-  std::size_t used = 0;
+  alignas(cmsghdr)
+      std::array<char, kSegmentControlBytes + UdpLocalTable::kControlBytes + kDscpControlBytes>
+          control{};
+  std::size_t used = put_dscp(dscp_, family_, control.data());
   if (!is_connected_) {
-    used = locals_.put(address.local_index(), family_, control.data());
+    used += locals_.put(address.local_index(), family_, control.data() + used);
     address.set_local_index(0);
     message.msg_name = address.get();
     message.msg_namelen = address.bytes();
@@ -165,9 +187,11 @@ Underlay::SendStatus UdpUnderlay::send_each(const PeerAddress& to, base::Bytes b
   std::size_t at = is_resumed ? resume_.sent : 0;
   resume_ = {};
   UdpAddress address(to);
-  alignas(cmsghdr) std::array<char, UdpLocalTable::kControlBytes> control{};
-  const std::size_t used =
-      is_connected_ ? 0 : locals_.put(address.local_index(), family_, control.data());
+  alignas(cmsghdr) std::array<char, UdpLocalTable::kControlBytes + kDscpControlBytes> control{};
+  std::size_t used = put_dscp(dscp_, family_, control.data());
+  if (!is_connected_) {
+    used += locals_.put(address.local_index(), family_, control.data() + used);
+  }
   address.set_local_index(0);
   std::array<iovec, kMessagesPerCall> io;
   std::array<mmsghdr, kMessagesPerCall> messages{};

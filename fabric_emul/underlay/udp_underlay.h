@@ -80,6 +80,7 @@ class UdpUnderlay final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
+  void set_dscp(std::uint8_t dscp) override { dscp_ = dscp; }
   PathKind path_kind(const PeerAddress& to) const override;
   // Asks the system for route and interface: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;
@@ -129,6 +130,7 @@ class UdpUnderlay final : public Underlay {
   bool is_connected_ = false;  // to connected_to_, but for a while without an own address
   bool is_bound_ = false;      // to an address of the configuration
   bool segment_ = true;
+  std::uint8_t dscp_ = 0;
   PeerAddress connected_to_;
   PeerAddress peer_;  // where that is now
   std::string bind_device_, own_device_;

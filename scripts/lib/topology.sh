@@ -9,7 +9,7 @@
 #   start NAME NS COMMAND...            in the background, output to $work/NAME.log, its pid in ${pid_of[NAME]}
 #   stop NAME [SIGNAL [SECONDS]]        false if it did not end in time (then it is killed) or failed
 #   wait_until SECONDS COMMAND...       until the command succeeds
-#   start_dhcp_server NS IF; start_web_server NS FOLDER; lease_address NS IF
+#   start_dhcp_server NS IF [FIRST_THREE_NUMBERS_OF_ADDRESSES]; start_web_server NS FOLDER; lease_address NS IF
 # On exit everything is stopped and removed, and what is left behind is an error (exit status 1).
 # Nothing is ever made in the caller's own namespace. Names carry the process id, so runs do not meet.
 
@@ -153,7 +153,7 @@ start_dhcp_server() {
   start dnsmasq "$1" dnsmasq --keep-in-foreground -C /dev/null --no-ping --bind-interfaces --interface="$2" \
     --except-interface=lo --port=0 --user=root --no-resolv --no-hosts --pid-file= \
     --dhcp-leasefile="$work/dnsmasq.leases" --dhcp-authoritative \
-    --dhcp-range=10.77.0.100,10.77.0.199,255.255.255.0,10m --log-facility=-
+    --dhcp-range="${3:-10.77.0}.100,${3:-10.77.0}.199,255.255.255.0,10m" --log-facility=-
 }
 
 # Serves FOLDER on port 80 of every address of the namespace.

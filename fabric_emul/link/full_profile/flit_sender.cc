@@ -73,15 +73,22 @@ void FlitSender::copy_out(Lane& lane, base::MutableBytes to) {
   lane.head += to.size();
 }
 
-std::optional<RetrySender::Kept> FlitSender::next(base::Time now) {
+std::optional<std::uint8_t> FlitSender::next_lane() {
+  if (retry_.has_resend()) return retry_.resend_lane();
+  if (retry_.full()) return std::nullopt;
+  const std::uint16_t ready = ready_mask();
+  if (ready == 0) return std::nullopt;
+  return static_cast<std::uint8_t>(schedule_.next(ready));
+}
+
+std::optional<RetrySender::Kept> FlitSender::next(base::Time now, std::uint16_t lanes) {
+  const auto next = next_lane();
+  if (!next || (lanes >> *next & 1) == 0) return std::nullopt;
   if (retry_.has_resend()) {
     counters_.add(FullLinkCounter::kTxResend);
     return retry_.resend(now);
   }
-  if (retry_.full()) return std::nullopt;
-  const std::uint16_t ready = ready_mask();
-  if (ready == 0) return std::nullopt;
-  const auto vl = static_cast<std::uint8_t>(schedule_.next(ready));
+  const std::uint8_t vl = *next;
   Lane& lane = lanes_[vl];
   const std::size_t bytes = next_bytes(lane);
   FlitHeader header;

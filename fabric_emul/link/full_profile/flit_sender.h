@@ -22,6 +22,8 @@
 
 namespace splitnic::fabric {
 
+inline constexpr std::uint16_t kAllLanes = 0xFFFF;
+
 class FlitSender {
  public:
   FlitSender(const FullLinkConfig& config, base::Counters<FullLinkCounter>& counters);
@@ -30,8 +32,11 @@ class FlitSender {
   // Returns false if the lane has no room now. REQUIRES the lane is open and 0 < size <=
   // cell_bytes_max.
   bool post(std::uint8_t vl, base::Bytes cell);
-  // Returns the next DATA flit, without acknowledge number and credit; nothing if none may go.
-  std::optional<RetrySender::Kept> next(base::Time now);
+  // Returns the next DATA flit, without acknowledge number and credit; nothing if none may go, or
+  // if it is not of one of these lanes, a bit each.
+  std::optional<RetrySender::Kept> next(base::Time now, std::uint16_t lanes = kAllLanes);
+  // Returns the lane of that flit, whichever it is; nothing if none may go.
+  std::optional<std::uint8_t> next_lane();
   void on_credit(std::uint8_t vl, std::uint32_t limit);
   RetrySender& retry() { return retry_; }
   const RetrySender& retry() const { return retry_; }

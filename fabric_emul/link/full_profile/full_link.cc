@@ -58,7 +58,7 @@ std::size_t FullLink::emit(base::Time now, base::MutableBytes out, FlitHeader he
   return emit_flit(out, header, payload);
 }
 
-std::size_t FullLink::fill(base::Time now, base::MutableBytes datagram) {
+std::size_t FullLink::fill(base::Time now, base::MutableBytes datagram, std::uint16_t lanes) {
   CHECK(datagram.size() >= kFlitHeaderBytes + config_.flit_payload_max);
   std::size_t used = 0;
   while (up_ && datagram.size() - used >= kFlitHeaderBytes + config_.flit_payload_max) {
@@ -68,7 +68,7 @@ std::size_t FullLink::fill(base::Time now, base::MutableBytes datagram) {
       header.type = FlitType::kLnak;
       counters_.add(FullLinkCounter::kTxControl);
       used += emit(now, out, header, {});
-    } else if (const auto kept = sender_.next(now)) {
+    } else if (const auto kept = sender_.next(now, lanes)) {
       used += emit(now, out, kept->header, kept->payload);
     } else if (const std::size_t bytes = emit_control(now, out); bytes != 0) {
       used += bytes;

@@ -44,10 +44,12 @@ class FullLink {
   bool receive(base::Time now, const FlitView& flit);
   // A flit of a datagram was invalid: requests a retransmission.
   void on_bad_flit() { receiver_.on_bad_flit(); }
-  // Writes as many flits as fit and may go, and returns their bytes; 0 if there are none. Call
-  // until it returns 0, after receive(), post(), release() and on_time(). REQUIRES room for a flit
-  // of flit_payload_max.
-  std::size_t fill(base::Time now, base::MutableBytes datagram);
+  // Writes as many flits as fit and may go, and returns their bytes; 0 if there are none. Stops at
+  // a DATA flit of a lane that is not in `lanes`, a bit each. Call until it returns 0, after
+  // receive(), post(), release() and on_time(). REQUIRES room for a flit of flit_payload_max.
+  std::size_t fill(base::Time now, base::MutableBytes datagram, std::uint16_t lanes = kAllLanes);
+  // Returns the lane of the next DATA flit; that of management if none may go.
+  std::uint8_t next_lane() { return up_ ? sender_.next_lane().value_or(kMgmtLane) : kMgmtLane; }
   void on_time(base::Time now);
   base::Time deadline() const;
   base::Time silent_at() const { return keep_alive_.silent_at(); }

@@ -61,10 +61,13 @@ class LinkLanes final : private CellSink {
   void cancel() { reserved_ = 0; }
   // REQUIRES 0 < cell_bytes <= what the last reserve() returned.
   void commit(std::uint8_t vl, std::size_t cell_bytes);
-  // Writes the flits that may go now into a datagram; returns its length, 0 if there are none.
-  std::size_t fill(base::Time now, base::MutableBytes datagram) {
-    return link_->fill(now, datagram);
+  // Writes the flits that may go now into a datagram, as long as they are of these lanes, a bit
+  // each; returns its length, 0 if there are none.
+  std::size_t fill(base::Time now, base::MutableBytes datagram, std::uint16_t lanes) {
+    return link_->fill(now, datagram, lanes);
   }
+  // Returns the lane of the next flit; that of management if none may go that has a lane.
+  std::uint8_t next_lane() { return link_->next_lane(); }
 
   // Returns false if the flit is not valid, not even as a sign of life.
   bool receive(base::Time now, const FlitView& flit) { return link_->receive(now, flit); }

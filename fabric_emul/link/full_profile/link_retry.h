@@ -45,6 +45,8 @@ class RetrySender {
   // The number of flits that may be in flight: halved by each failure, so that a bad path carries
   // few retransmissions and cells wait in their queue pairs instead.
   std::size_t room_now() const { return room_; }
+  // Returns the lane of the next flit to retransmit. REQUIRES has_resend().
+  std::uint8_t resend_lane() { return header(resend_).vl; }
   // Returns the next flit to retransmit. REQUIRES has_resend().
   Kept resend(base::Time now);
 

@@ -226,7 +226,7 @@ TEST(HostOptionsTest, help_and_version) {
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
         "--aead",         "--peer",         "--failback",  "--netns",        "--tap-adopt",
-        "--tap-fd",       "--up",           "--down"}) {
+        "--tap-fd",       "--up",           "--down",      "--lane-dscp"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -268,6 +268,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--pool", {"x", "1024", "0x2048", "1024x70000"}},
       {"--cell", {"0", "63", "255", "65536", "x"}},
       {"--link-profile", {"", "shm", "Full"}},
+      {"--lane-dscp", {"", "3", "3=", "=3", "3=64", "3=-1", "4=1", "14=1", "16=1", "x=1", "3=1=2"}},
       {"--mtu", {"67", "65522", "x", "1500.5"}},
       {"--name", {"a/b", ".hidden", "a b"}},
       {"--send-threshold", {"-1", "4069"}},

@@ -49,6 +49,13 @@ TEST(SwitchOptionsTest, a_name_follows_from_the_machine) {
   EXPECT_EQ(outcome.options->common.name(), "box-switch");
 }
 
+TEST(SwitchOptionsTest, S002_43_lanes_have_a_dscp) {
+  const auto outcome = parse_all({"--port", "shm://a", "--topology", "f", "--lane-dscp", "2=18"});
+  ASSERT_TRUE(outcome.options) << outcome.text;
+  EXPECT_EQ(outcome.options->common.port.dscp_of_lane.at(2), 18);
+  expect_refused({"--port", "shm://a", "--topology", "f", "--lane-dscp", "2"}, "LANE=DSCP");
+}
+
 TEST(SwitchOptionsTest, S004_19_a_subnet_manager_has_a_priority) {
   const auto manage = [](const char* option) {
     const auto outcome = parse_all({"--port", "shm://a", "--topology", "f", option});

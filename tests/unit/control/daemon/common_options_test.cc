@@ -49,6 +49,27 @@ TEST(CommonOptionsTest, busy_poll_leaves_a_processor_or_is_ignored_and_the_log_r
   }
 }
 
+TEST(CommonOptionsTest, S002_43_lanes_have_a_dscp) {
+  const auto dscps_of = [](const std::vector<std::string>& typed) {
+    CommonArguments arguments;
+    arguments.lane_dscp = typed;
+    const auto checked = check_common_options(arguments, "node");
+    EXPECT_TRUE(checked) << checked.error().text();
+    return checked ? checked->port.dscp_of_lane : std::array<std::uint8_t, fabric::kLaneCount>{};
+  };
+  EXPECT_EQ(dscps_of({}), (std::array<std::uint8_t, fabric::kLaneCount>{}));
+  std::array<std::uint8_t, fabric::kLaneCount> expected{};
+  expected.at(0) = 63;
+  expected.at(3) = 46;
+  expected.at(15) = 48;
+  EXPECT_EQ(dscps_of({"3=46", "15=48", "0=63"}), expected);
+  CommonArguments twice;
+  twice.lane_dscp = {"3=46", "3=10"};
+  const auto refused = check_common_options(twice, "node");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "--lane-dscp: lane 3 is given twice");
+}
+
 TEST(CommonOptionsTest, busy_poll_takes_no_more_processors_than_cpus_names) {
   CommonOptions common;
   common.is_busy_polling = true;

@@ -1,0 +1,237 @@
+// The DSCP of what a link sends follows from its lane, in the speed and in the full profile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "fabric_emul/underlay/underlay_decorator.h"
+#include "fabric_emul/wire/flit.h"
+#include "link_world.h"
+
+namespace splitnic::fabric::link_dscp_test {
+namespace {
+
+using namespace link_world;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr std::array<std::uint8_t, kLaneCount> kDscpOfLane{0, 10, 0, 46, 0, 0, 0, 0,
+                                                           0, 0,  0, 0,  0, 0, 0, 48};
+
+// Keeps which DSCP each datagram had, and the lanes and types of its flits.
+class DscpRecorder final : public UnderlayDecorator {
+ public:
+  struct Sent {
+    std::uint8_t dscp;
+    std::vector<std::pair<FlitType, unsigned>> flits;  // type and lane
+  };
+  using UnderlayDecorator::UnderlayDecorator;
+  void set_dscp(std::uint8_t dscp) override { dscp_ = dscp; }
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    if (blocks) return SendStatus::kBlocked;
+    for (std::size_t at = 0; at < bytes.size(); at += stride) {
+      Sent one{dscp_, {}};
+      FlitWalker walker(bytes.subspan(at, std::min(stride, bytes.size() - at)));
+      for (FlitView flit; walker.next(flit) == FlitWalker::Step::kFlit;) {
+        one.flits.emplace_back(flit.header.type, flit.header.vl);
+      }
+      sent.push_back(std::move(one));
+    }
+    return below_.send(to, bytes, stride);
+  }
+  std::optional<Received> receive() override { return below_.receive(); }
+  base::Time deadline() const override { return below_.deadline(); }
+  std::uint8_t dscp() const { return dscp_; }
+
+  bool blocks = false;
+  std::vector<Sent> sent;
+
+ private:
+  std::uint8_t dscp_ = 0;
+};
+
+// A listener and a client that marks its lanes.
+struct MarkedWorld {
+  explicit MarkedWorld(LinkProfile profile = LinkProfile::kSpeed)
+      : faults(listener_at, random, clock),
+        recorder(client_at),
+        a(faults, with_profile(config_of(0xA, 100, true), profile)),
+        b(recorder, marked(profile)) {
+    b.port.connect(listener_at.address(), clock.now());
+    pump();
+  }
+  static PortConfig marked(LinkProfile profile) {
+    PortConfig config = with_profile(config_of(0xB, 200), profile);
+    config.dscp_of_lane = kDscpOfLane;
+    return config;
+  }
+  // The listener keeps the cells of lane 0 as long as `holds`.
+  bool take() {
+    return a.port.receive(clock.now(), 16, [this](Link& link, std::span<const ReceivedCell> cells) {
+      for (const ReceivedCell& cell : cells) {
+        got.at(cell.vl).emplace_back(cell.bytes.begin(), cell.bytes.end());
+        if (holds && cell.vl == 0) held.push_back(link.hold(cell));
+      }
+    });
+  }
+  void pump() {
+    for (bool made_progress = true; made_progress;) {
+      a.port.flush(clock.now());
+      b.port.flush(clock.now());
+      made_progress = take();
+      made_progress = b.receive(clock.now()) || made_progress;
+    }
+  }
+  void run(base::Duration time) {
+    for (const base::Time end = clock.now() + time; clock.now() < end;) {
+      clock.advance(1ms);
+      a.port.on_time(clock.now());
+      b.port.on_time(clock.now());
+      pump();
+    }
+  }
+  Link& link() { return b.link(); }
+  // Every DATA flit went in a datagram with the DSCP of its lane.
+  void expect_marked() const {
+    for (const auto& one : recorder.sent) {
+      for (const auto& [type, lane] : one.flits) {
+        if (type == FlitType::kData) {
+          EXPECT_EQ(one.dscp, kDscpOfLane.at(lane)) << "lane " << lane;
+        }
+      }
+    }
+  }
+
+  base::ManualClock clock;
+  base::SeededRandom random{1};
+  InProcessHub hub;
+  InProcessUnderlay& listener_at = hub.add_endpoint();
+  InProcessUnderlay& client_at = hub.add_endpoint();
+  FaultUnderlay faults;
+  DscpRecorder recorder;
+  End a, b;
+  std::array<Cells, kLaneCount> got;
+  bool holds = false;
+  std::vector<CellCredit> held;
+};
+
+std::vector<std::pair<unsigned, std::size_t>> dscps_and_flits(const DscpRecorder& recorder) {
+  std::vector<std::pair<unsigned, std::size_t>> out;
+  for (const auto& one : recorder.sent) out.emplace_back(one.dscp, one.flits.size());
+  return out;
+}
+
+TEST(LinkDscpTest, S002_43_a_batch_is_for_lanes_of_one_dscp) {
+  MarkedWorld w;
+  w.recorder.sent.clear();
+  for (const unsigned lane : {0U, 2U, 3U, 3U, 1U, 0U}) {
+    ASSERT_TRUE(write(w.link(), pattern(100, lane), static_cast<std::uint8_t>(lane)));
+  }
+  w.pump();
+  EXPECT_THAT(dscps_and_flits(w.recorder),
+              ElementsAre(Pair(0, 2), Pair(46, 2), Pair(10, 1), Pair(0, 1)));
+  w.expect_marked();
+  EXPECT_EQ(w.got.at(0).size(), 2U);
+  EXPECT_EQ(w.got.at(3).size(), 2U);
+}
+
+TEST(LinkDscpTest, init_and_idle_have_that_of_the_management_lane) {
+  MarkedWorld w;
+  ASSERT_FALSE(w.recorder.sent.empty());
+  for (const auto& one : w.recorder.sent) {
+    EXPECT_EQ(one.flits.at(0).first, FlitType::kInit);
+    EXPECT_EQ(one.dscp, 48);
+  }
+  ASSERT_TRUE(write(w.link(), pattern(100, 1), 3));
+  w.pump();
+  w.recorder.sent.clear();
+  w.run(250ms);
+  ASSERT_FALSE(w.recorder.sent.empty());
+  for (const auto& one : w.recorder.sent) EXPECT_EQ(one.dscp, 48);
+}
+
+// What the underlay did not take keeps its DSCP, and what is sent meanwhile has another one.
+TEST(LinkDscpTest, a_batch_that_was_blocked_keeps_its_dscp) {
+  MarkedWorld w;
+  w.recorder.blocks = true;
+  ASSERT_TRUE(write(w.link(), pattern(100, 1), 3));
+  w.b.port.flush(w.clock.now());
+  EXPECT_EQ(w.recorder.dscp(), 48);
+  w.recorder.blocks = false;
+  w.recorder.sent.clear();
+  w.b.port.on_writable(w.clock.now());
+  w.pump();
+  EXPECT_THAT(dscps_and_flits(w.recorder), ElementsAre(Pair(46, 1)));
+}
+
+TEST(LinkDscpTest, without_marks_all_lanes_share_a_batch) {
+  World w;
+  w.connect();
+  w.a->batches.clear();
+  for (const unsigned lane : {0U, 3U, 1U, 0U}) {
+    ASSERT_TRUE(write(w.b->link(), pattern(100, lane), static_cast<std::uint8_t>(lane)));
+  }
+  w.pump();
+  EXPECT_EQ(w.a->batches, std::vector<std::size_t>{4});
+}
+
+// Lanes take turns, flits are lost and repeated, and acknowledgements travel with either.
+TEST(LinkDscpTest, S002_43_flits_of_the_full_profile_go_with_the_dscp_of_their_lane) {
+  MarkedWorld w(LinkProfile::kFull);
+  w.faults.set_config({.loss_ppm = 50'000});
+  w.recorder.sent.clear();
+  std::array<Cells, 4> sent;
+  for (unsigned i = 0; i < 400; ++i) {
+    const auto lane = static_cast<std::uint8_t>(i % 4);
+    const auto cell = pattern(40 + 4 * (i % 50), i);
+    if (write(w.link(), cell, lane)) sent.at(lane).push_back(cell);
+    if (i % 20 == 0) w.run(1ms);
+  }
+  w.run(500ms);
+  EXPECT_GT(w.b.port.full_counters()[FullLinkCounter::kTxResend], 0U);
+  w.expect_marked();
+  std::set<unsigned> used;
+  for (const auto& one : w.recorder.sent) used.insert(one.dscp);
+  EXPECT_THAT(used, ElementsAre(0, 10, 46, 48));
+  for (std::size_t lane = 0; lane < sent.size(); ++lane) EXPECT_EQ(w.got.at(lane), sent.at(lane));
+}
+
+// Each class has the buffers of its receiver: when those of one are used up, the others flow.
+TEST(LinkDscpTest, S002_43_each_class_has_its_own_flow_control) {
+  MarkedWorld w(LinkProfile::kFull);
+  w.holds = true;
+  unsigned written = 0;
+  for (unsigned misses = 0; misses < 3;) {
+    if (write(w.link(), pattern(200, written), 0)) {
+      ++written;
+      misses = 0;
+    } else {
+      ++misses;
+      w.run(1ms);
+    }
+    ASSERT_LT(written, 100'000U) << "lane 0 has no end";
+  }
+  const std::size_t taken = w.got.at(0).size();
+  ASSERT_LT(taken, written) << "all that was written has arrived";
+  w.recorder.sent.clear();
+  for (unsigned i = 0; i < 500; ++i) {
+    ASSERT_TRUE(write(w.link(), pattern(200, i), 3));
+    w.pump();
+  }
+  EXPECT_EQ(w.got.at(3).size(), 500U);
+  EXPECT_EQ(w.got.at(0).size(), taken);
+  for (const auto& one : w.recorder.sent) EXPECT_NE(one.dscp, 0) << "lane 0 has no credits";
+  w.holds = false;
+  for (const CellCredit& credit : w.held) w.a.link().release(credit);
+  w.run(20ms);
+  EXPECT_EQ(w.got.at(0).size(), written);
+}
+
+}  // namespace
+}  // namespace splitnic::fabric::link_dscp_test
