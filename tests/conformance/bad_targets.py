@@ -14,7 +14,7 @@ import time
 import unittest
 
 PROGRAM = sys.argv.pop(1)
-TIMEOUT = "0.1"
+TIMEOUT = "0.5"
 FLOOD = 200
 NOISE = random.Random(1)
 
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
         done, seconds = run(*options)
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
         self.assertRegex(done.stderr, rf"\Asplitnic: [^\n]*{pattern}[^\n]*\n\Z")
-        self.assertLess(seconds, 20)
+        self.assertLess(seconds, 60)
 
 
 class BadTargets(Case):

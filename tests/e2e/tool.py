@@ -165,11 +165,14 @@ def take(interface, path, count, seconds):
         out.write(PCAP_HEADER)
         out.flush()
         print("ready", flush=True)
-        while time.monotonic() < end and not stopped:
+        while time.monotonic() < end:
+            # What is in the socket when the signal comes is taken still.
             try:
                 frame = receive(s)
             except BlockingIOError:
                 out.flush()
+                if stopped:
+                    break
                 select.select([s], [], [], 0.05)
                 continue
             out.write(pcap_record(taken, frame))

@@ -310,15 +310,15 @@ check_restart() {
 check_watchdog() {
   local drop_in=/etc/systemd/system/splitnic-host@nic0.service.d/watchdog.conf host index
   inside mkdir -p "${drop_in%/*}"
-  printf '[Service]\nWatchdogSec=2\n' >"$work/machine$drop_in"
+  printf '[Service]\nWatchdogSec=5\n' >"$work/machine$drop_in"
   inside systemctl daemon-reload && inside systemctl restart splitnic-host@nic0 || fail "the host does not restart"
   wait_until 10 is_connected || fail "not connected"
   host=$(pid_of splitnic-host@nic0) index=$(index_of nic0)
-  sleep 2.5
+  sleep 5.5
   equal "the host, whose threads all run" "$(pid_of splitnic-host@nic0)" "$host"
   ! logged splitnic-host@nic0 'Watchdog timeout' || fail "the watchdog has ended a host whose threads all run"
   hold_data_thread
-  wait_until 6 logged splitnic-host@nic0 'Watchdog timeout' || fail "the watchdog does not notice a data thread that stands still"
+  wait_until 15 logged splitnic-host@nic0 'Watchdog timeout' || fail "the watchdog does not notice a data thread that stands still"
   # The kernel reports the end of a program only after whoever holds a thread of it has let go.
   kill -KILL "$holder" && wait "$holder" 2>/dev/null
   holder=''

@@ -22,7 +22,7 @@ announces() { tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has .;
 restarted() {
   stop "$1" KILL
   "start_$1"
-  within "$1 is back" 2000 announced
+  within "$1 is back" 10000 announced
 }
 announced() { [ "$(counter host host.tx.announced)" -ge $((known + 2)) ]; }
 
@@ -49,5 +49,5 @@ check_moved() {
 moved_to() {
   stop host TERM || fail "the host did not stop"
   start_host --mac 02:00:00:00:00:55 --keep-tap --nic "$1"
-  within "the host at NIC $1" 2000 announced
+  within "the host at NIC $1" 10000 announced
 }

@@ -67,7 +67,7 @@ check_pipe() {
   wait_until 5 pipe_has_ended || fail "the pipe continues"
   start head "$ns_host" sh -c "'$bin/splitnic' capture start nic0 -w - --control '$work/host.sock' 2>/dev/null | head -c 4 >/dev/null"
   within "a capture whose reader is gone ends" 3000 head_has_ended
-  within "another one can begin" 3000 captures_three
+  within "another one can begin" 10000 captures_three
 }
 pipe_has_ended() { process_ended "${pid_of[pipe]}"; }
 head_has_ended() { process_ended "${pid_of[head]}"; }
@@ -106,12 +106,12 @@ check_slow() {
   # One that is killed leaves nothing behind.
   captures killed host nic0 -w "$work/killed.pcapng"
   stop killed KILL
-  within "another one can begin" 3000 captures_three
+  within "another one can begin" 10000 captures_three
 }
 captures_three() {
-  (sleep 0.2 && in_ns "$ns_host" ping -q -c 3 -i 0.05 10.77.0.2 >/dev/null) &
-  local pings=$! status=0
+  local status=0
+  start capture_pings "$ns_host" ping -q -i 0.05 10.77.0.2
   timeout 5 "$bin/splitnic" capture start nic0 -w "$work/x" --count 3 --control "$work/host.sock" 2>/dev/null || status=$?
-  wait "$pings"
+  stop capture_pings INT
   return $status
 }

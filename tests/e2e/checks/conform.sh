@@ -42,6 +42,9 @@ page_check_finds_faults() {
   [[ $line == *"is not installed, so the page is not checked"* ]] || fail "no browser: $line"
 }
 
+# Its socket is there before its ports are read, and the suite waits a second for the first reply.
+replies_to_questions() { ask "$1" show >/dev/null 2>&1; }
+
 # SPLITNIC_PICTURE=docs/conformance-report makes the pictures of docs/conformance.md.
 check_unkeyed() {
   local picture=${SPLITNIC_PICTURE:-}
@@ -49,7 +52,7 @@ check_unkeyed() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 10 replies_to_questions iou || fail "the unit does not start"
   conforms 325 --as host --target "udp://$iou_address" --insecure-lab
 }
 
@@ -59,7 +62,7 @@ check_full_profile() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1 --link-profile full)
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 10 replies_to_questions iou || fail "the unit does not start"
   conforms 45 --as host --target "udp://$iou_address" --insecure-lab --select lane --select rc --select frame
 }
 
@@ -75,7 +78,7 @@ check_keyed() {
   done
   iou_options=(--queues 1 "${options[@]}")
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 10 replies_to_questions iou || fail "the unit does not start"
   conforms 360 --as host --target "udp://$iou_address" --peer "$(public unit)" "${hosts[@]}"
 }
 
@@ -85,7 +88,7 @@ check_shared_memory() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 10 replies_to_questions iou || fail "the unit does not start"
   printf '# case and reason\nlink.idle  waits for 0.7 s\n' >"$work/skips"
   conforms 60 --as host --target shm://e2e --select link --select flit --select loss --select frame --skip "$work/skips"
   grep -q '^SKIP *link.idle ' "$work/conform.log" || fail "the skip file is not obeyed"
@@ -104,7 +107,7 @@ start_tested_switch() {
     fail "no topology"
   start switch "$ns_iou" "$bin/splitnic-switch" --name "$name" --topology "$work/fabric.toml" "${ports[@]}" \
     --control "$work/switch.sock" "$@"
-  wait_until 5 test -S "$work/switch.sock" || fail "the switch does not start"
+  wait_until 10 replies_to_questions switch || fail "the switch does not start"
 }
 
 check_switch() {
@@ -160,7 +163,7 @@ check_interrupted() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 10 replies_to_questions iou || fail "the unit does not start"
   start conform "$ns_host" "$bin/splitnic" conform --as host --target "udp://$iou_address" --insecure-lab --json "$work/conform.json"
   local suite=${pid_of[conform]} status=0
   wait_until 10 grep -qs '^PASS ' "$work/conform.log" || fail "no case has run"

@@ -136,8 +136,9 @@ check_narrowed_path() {
   bring_up
   ping_all "$ns_host" 10.77.0.2 20 0.01
   ip -n "$ns_iou" link set fab0 mtu 1280
-  in_ns "$ns_host" ping -q -i 0.05 -s 1472 -w 2 10.77.0.2 >/dev/null
-  [ "$(counter host link.path_narrowed)" -ge 1 ] || fail "the host does not notice"
+  start long_pings "$ns_host" ping -q -i 0.05 -s 1472 10.77.0.2
+  wait_until 15 counts host link.path_narrowed 1 || fail "the host does not notice"
+  stop long_pings INT
   # Found within the second, and then a new pair at once.
   within "long frames pass again" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 -s 1472 10.77.0.2
   files_both_ways 4

@@ -56,6 +56,6 @@ check_lan() {
   sleep 0.5
   stop iou TERM || fail "not a clean stop"
   start_iou
-  pings_within "the guest over a clean restart of the I/O unit" 2000
+  pings_within "the guest over a clean restart of the I/O unit" 5000
   stop guest TERM 10
 }

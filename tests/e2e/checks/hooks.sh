@@ -11,7 +11,7 @@ make_hook() {
 mv "$1.part" "$1"
 [ "$SPLITNIC_HOOK" = up ] || exit 0
 ip link set "$SPLITNIC_TAP" up && ip addr add 10.77.0.9/24 dev "$SPLITNIC_TAP" && echo "$SPLITNIC_TAP has an address"
-sleep 3
+until [ -e "$1.go" ]; do sleep 0.05; done
 exit 7
 EOF
 }
@@ -28,10 +28,11 @@ check_run() {
   start_iou
   start_host --up "$(hook up)" --down "$(hook down)"
   wait_until 10 has_run up || fail "--up has not run"
-  # It has 3 s to go: nobody waits for it.
+  # It waits for a file: nobody waits for it.
   within "a ping, meanwhile" 2500 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
   within "show, meanwhile" 500 ask host show
   logs "--up ended" && fail "it has ended: nothing was shown"
+  : >"$work/up.go"
   of_hook up SPLITNIC_HOOK=up
   of_hook up SPLITNIC_TAP=nic0
   of_hook up SPLITNIC_NAME=hosta

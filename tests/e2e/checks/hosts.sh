@@ -125,7 +125,7 @@ check_one_ends() {
   stop host2 KILL
   start_second
   sleep 0.4
-  within "the second host after its kill" 2000 in_ns "$ns_second" ping -q -c 1 -W 0.3 10.77.0.2
+  within "the second host after its kill" 10000 in_ns "$ns_second" ping -q -c 1 -W 0.3 10.77.0.2
   stop host2 TERM || fail "the second host did not stop"
   sleep 0.4
   end_pings pinging

@@ -225,7 +225,7 @@ check_kept() {
   restarted_service KILL "$(pgrep -P "${pid_of[service]}")"
   ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
   ask_as_usual "$ns_host" nic0
-  gaps_within "restarts by the service manager" 500 2000 restart_under_pings
+  gaps_within "restarts by the service manager" 500 5000 restart_under_pings
   stop service TERM || fail "not a clean stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left after a stop"
   sed -i 's/^#keep-tap = true$/keep-tap = true/' "$work/nic0.toml"

@@ -258,7 +258,9 @@ check_name_slow() {
   start silent "$ns_iou" "$python" -c 'import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("10.99.0.2", 53))
+print("bound", flush=True)
 time.sleep(60)'
+  wait_until 10 grep -q bound "$work/silent.log" || fail "no name server"
   identity_of host
   # shellcheck disable=SC2016 # for that shell
   start host "$ns_host" unshare -m sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$work/resolv.conf" \
@@ -283,7 +285,7 @@ check_flaps() {
       ip -n "${where% *}" link set "$what" down && sleep 0.05 && ip -n "${where% *}" link set "$what" up || fail "$what"
       sleep 0.05
     done
-    within "$count flaps of $what" 1000 reply "$ns_host" 10.77.0.2
+    within "$count flaps of $what" 5000 reply "$ns_host" 10.77.0.2
   done
   files_both_ways 1
 }

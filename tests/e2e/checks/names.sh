@@ -36,13 +36,20 @@ connected_by_name() {
 
 check_moves() {
   connected_by_name
-  pings_begin
-  unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 unit.example"
-  within "traffic by the new address" 3000 looked_for_at "10.99.0.8:7471"
-  within "a reply" 2000 reply
-  pings_within "the name moved to another address" 1000
+  local last=2
+  gaps_within "the name moves to another address" 1000 5000 name_moves
   counts host host.unit.addresses 1 || fail "not counted"
   equal "connections that ended" "$(counter host host.pair.downs)" 0
+}
+
+name_moves() {
+  local next=$((last + 3))
+  pings_begin
+  unit_moves_to 10.99.0.$last/24 10.99.0.$next/24 "10.99.0.$next unit.example"
+  within "traffic by the new address" 10000 looked_for_at "10.99.0.$next:7471"
+  within "a reply" 5000 reply
+  pings_end "the name moved to 10.99.0.$next"
+  last=$next
 }
 
 # Of two addresses the first leads nowhere; then the name leads to an address of the other family.
@@ -54,16 +61,30 @@ check_families() {
   start_named_host
   nic_up
   looked_for_at 10.99.0.2:7471 || fail "not at the IPv4 address: $(ask host show)"
+  local ipv4=10.99.0.2
+  gaps_within "from IPv4 to IPv6" 1000 5000 to_ipv6
+  gaps_within "from IPv6 to IPv4" 1000 5000 to_ipv4
+}
+# One of both, and back: $gap is that of the first.
+to_ipv6() {
+  local first
+  moves_to_ipv6 && first=$gap && moves_to_ipv4 && gap=$first
+}
+to_ipv4() { moves_to_ipv6 && moves_to_ipv4; }
+moves_to_ipv6() {
   pings_begin
-  unit_moves_to 10.99.0.2/24 fd99::3/64 "fd99::3 unit.example" nodad
-  within "traffic by IPv6" 3000 looked_for_at '[fd99::3]:7471'
-  within "a reply" 2000 reply
-  pings_within "from IPv4 to IPv6" 1000
+  unit_moves_to $ipv4/24 fd99::3/64 "fd99::3 unit.example" nodad
+  within "traffic by IPv6" 10000 looked_for_at '[fd99::3]:7471'
+  within "a reply" 5000 reply
+  pings_end "to IPv6"
+}
+moves_to_ipv4() {
+  ipv4=10.99.0.9
   pings_begin
-  unit_moves_to fd99::3/64 10.99.0.9/24 "10.99.0.9 unit.example"
-  within "traffic by IPv4" 3000 looked_for_at 10.99.0.9:7471
-  within "a reply" 2000 reply
-  pings_within "from IPv6 to IPv4" 1000
+  unit_moves_to fd99::3/64 $ipv4/24 "$ipv4 unit.example"
+  within "traffic by IPv4" 10000 looked_for_at $ipv4:7471
+  within "a reply" 5000 reply
+  pings_end "to IPv4"
 }
 
 # A name without an address, and a resolver that ends, change nothing for a unit that is heard.
@@ -99,8 +120,8 @@ check_key() {
   nic_up
   ip -n "$ns_iou" addr del 10.99.0.2/24 dev fab0 && ip -n "$ns_iou" addr add 10.99.0.8/24 dev fab0 || fail "no new address"
   names_replaced "10.99.0.8 unit.example"
-  within "traffic by the new address" 3000 looked_for_at "10.99.0.8:7471"
-  within "a reply" 2000 reply
+  within "traffic by the new address" 10000 looked_for_at "10.99.0.8:7471"
+  within "a reply" 5000 reply
 }
 # names_replaced LINE...: a new /etc/hosts in place of the old one, for check_key.
 names_replaced() {
@@ -128,7 +149,7 @@ check_switch() {
   pings_begin
   unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 switch.example"
   within "a reply by the new address" 5000 reply_again
-  pings_within "the name of a switch moved to another address" 2000
+  pings_within "the name of a switch moved to another address" 5000
   counts host host.unit.addresses 1 || fail "not counted"
 }
 reply_again() { counts host host.unit.addresses 1 && reply; }
@@ -156,7 +177,7 @@ check_cable() {
   pings_begin
   unit_moves_to 10.99.0.2/24 10.99.0.8/24 "10.99.0.8 switch.example"
   within "a reply by the new address" 5000 reply_by_cable
-  pings_within "the name of a switch at a cable moved to another address" 2000
+  pings_within "the name of a switch at a cable moved to another address" 5000
 }
 reply_by_cable() { [ "$("$bin/splitnic" stats switch.addresses --control "$work/switch1.sock")" = "switch.addresses 1" ] && reply; }
 
@@ -176,6 +197,6 @@ check_attach() {
   ip -n "$ns_host" addr del 10.99.0.1/24 dev fab0 && ip -n "$ns_host" addr add 10.99.0.8/24 dev fab0 || fail "no new address"
   names "10.99.0.8 switch.example"
   within "traffic by the new address" 5000 counts iou iou.switch.addresses 1
-  within "a reply" 2000 reply
-  pings_within "the name in --attach moved to another address" 2000
+  within "a reply" 5000 reply
+  pings_within "the name in --attach moved to another address" 5000
 }

@@ -77,10 +77,10 @@ check_mac() {
   # It survives a restart of either side.
   stop iou KILL
   start_iou
-  within "the address after the unit's restart" 2000 shows iou peers.0.mac 02:00:00:00:00:66
+  within "the address after the unit's restart" 10000 shows iou peers.0.mac 02:00:00:00:00:66
   stop host KILL
   start_host
-  within "the address after the host's restart" 2000 replied_by 02:00:00:00:00:66
+  within "the address after the host's restart" 10000 replied_by 02:00:00:00:00:66
   # --mac nic: the LAN NIC's own.
   stop host TERM
   start_host --mac nic

@@ -302,7 +302,7 @@ TEST(ServerTest, a_client_waits_for_a_program_that_starts) {
   acceptor.open();
   acceptor.bind(path);
   std::jthread later([&] {
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(1ms);
     acceptor.listen();
   });
   boost::asio::local::stream_protocol::socket socket(io);

@@ -184,6 +184,7 @@ TEST(UdpUnderlayTest, B_23_what_the_system_reports_of_the_path_is_known_until_th
   EXPECT_EQ(s.client->last_error(), 0);
   s.listener.reset();
   s.client->send(s.client->connected_to(), datagram, 100);
+  EXPECT_TRUE(wait_for(*s.client, POLLERR));
   EXPECT_FALSE(s.client->receive().has_value());
   EXPECT_EQ(s.client->last_error(), ECONNREFUSED);
   s.listener = open(again);
