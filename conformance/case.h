@@ -1,6 +1,7 @@
 // A case: one rule of the protocol, and an exchange that shows whether the target keeps it. The
-// cases of one part of the protocol are in one file of conformance/cases; cases() has all of them
-// in the order of a run. A case that any end can play is for both kinds of targets.
+// cases of one part of the protocol are in one file of conformance/cases; all_cases() has all of
+// them in the order of a run, cases(role) those of one role. A case that any end can play is for
+// hosts and I/O units as targets.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Runs cases one after the other and gives each its verdict. What plays a case is the suite of the
-// role (suite.h, unit_suite.h); what is the same for both is here: which cases are skipped, and
-// when a target counts as wedged. Thread: one owner.
+// Runs cases one after the other and gives each its verdict. The suite of the role plays a case
+// (suite.h, unit_suite.h, switch_suite.h, manager_suite.h); what is the same for all four is here:
+// which cases are skipped, and when a target counts as wedged. Thread: one owner.
 #pragma once
 
 #include <functional>

@@ -62,9 +62,9 @@ class FramePort {
   // Returns true if share_output() needs CAP_NET_ADMIN to restore the whole buffer.
   virtual bool needs_privilege_to_share() const { return false; }
 
-  // Whether the kernel gives this queue frames, of a port with several; the others get those of its
-  // flows meanwhile. An additional queue of a TAP starts without. Frames that wait in a queue that
-  // is detached are lost. OK and nothing for every other port.
+  // Of a port with several queues: has the kernel give frames to this one, or stop; then the others
+  // get those of its flows. An additional queue of a TAP starts without. Frames that wait in a
+  // queue that is detached are lost. OK and nothing for every other port.
   virtual base::Status attach_queue(bool /*is_attached*/) { return {}; }
 
   virtual int fd() const = 0;                    // poll for input; -1: always ready (file port)
@@ -79,7 +79,7 @@ class FramePort {
   virtual std::uint64_t changes() const { return 0; }
   // Returns true if the interface was deleted, as of the last state(): no frame crosses any more.
   virtual bool is_gone() const { return false; }
-  // Returns true if an interface of that name was there again, and up, as of the last state(). The
+  // Returns true if an interface of that name was back, and up, as of the last state(). The
   // port does not use it before return_by(). REQUIRES is_gone().
   virtual bool is_back() const { return false; }
   // Returns true if the port can use an interface that is back, once it gets a socket for it: the

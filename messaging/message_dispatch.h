@@ -1,6 +1,7 @@
 // Every message of the peer passes through here: the header is checked in a fixed order, then the
 // message goes to the handler of its function. A message that is refused, here or by the handler,
-// is counted by its reason and has no effect. docs/protocol/message.md#errors
+// is counted by its reason and has no effect. Thread: the data thread.
+// docs/protocol/message.md#errors
 #pragma once
 
 #include <array>

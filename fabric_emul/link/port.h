@@ -43,9 +43,10 @@ class Port {
   // largest cells that the path takes.
   std::size_t batch_payload_max(const PeerAddress& peer) const;
 
-  // Client side: sends HELLO every 100 ms .. 1 s until the link is up, indefinitely, also after it
-  // went down. The link exists from now on. REQUIRES a free slot, and that this peer does not
-  // connect to us.
+  // Client side: sends HELLO until the link is up, indefinitely, also after it went down: after 100
+  // ms, doubled up to 1 s; up to 200 ms while a peer that was up may be back, and after 50 to 67 ms
+  // for a second after BYE. The link exists from now on. REQUIRES a free slot, and that this peer
+  // does not connect to us.
   Link& connect(const PeerAddress& address, base::Time now);
 
   // Takes at most batches_max batches from the underlay and calls f(Link&, std::span<const

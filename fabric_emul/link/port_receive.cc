@@ -1,7 +1,7 @@
 // Datapath in: 1. who sent the batch; 2. walk each datagram's flits, bad CRC ends it; 3. INIT,
-// which is alone in its datagram [M-5], and IDLE are for the port; 4. DATA of a link that is up
-// becomes a ReceivedCell. A datagram with the header of the cell before it skips the walk. Nothing
-// is copied.
+// which is alone in its datagram [M-5], and IDLE are for the port; 4. DATA of a link that is up or
+// silent becomes a ReceivedCell. A datagram with the header of the cell before it skips the walk.
+// Only fragments and cells of the full profile are copied.
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {

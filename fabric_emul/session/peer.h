@@ -59,8 +59,11 @@ class Peer {
 
   // Initiator.
   std::optional<Attempt>& attempt() { return attempt_; }
-  // Returns whether a handshake must begin: because something is to be sent, or at any time.
+  // Returns whether a handshake must begin now that something is to be sent: there are no keys, or
+  // others are due, or nothing was heard for SessionConfig::silence.
   bool wants_attempt(base::Time now) const;
+  // Returns whether a handshake must begin, whatever is sent: the keys are old, or the responder
+  // asks for others.
   bool is_rekey_due(base::Time now) const;
   // The RESPONSE was good; ends the attempt. REQUIRES one.
   void install(base::Time now, std::unique_ptr<RecordKeys> keys);

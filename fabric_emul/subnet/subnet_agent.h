@@ -1,8 +1,9 @@
 // Subnet management in a switch: passes SMPs on by their route, serves those that end here, and
-// sends TRAP to its manager when a link comes up or goes down, or a node comes that needs LIDs.
-// SMPs of the manager that it obeys reach the nodes at its ports, which only reply. A switch obeys
-// one manager: the best that it has heard of in the last kSilentAfter. Before the first it forwards
-// by its topology file. Sans-I/O. Thread: the data thread. docs/protocol/subnet.md
+// sends TRAP to its manager when the link of a cable comes up or goes down, or a node comes that
+// needs LIDs. SMPs of the manager that it obeys reach the nodes at its ports, which only reply. A
+// switch obeys one manager: the best that it has heard of in the last kSilentAfter. Before the
+// first it forwards by its topology file. Sans-I/O. Thread: the data thread.
+// docs/protocol/subnet.md
 #pragma once
 
 #include <array>

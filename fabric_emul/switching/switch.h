@@ -33,8 +33,8 @@
 
 namespace splitnic::fabric {
 
-// Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_tables()
-// and activate().
+// Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_lids(),
+// set_lids_taken(), set_tables(), hold_new_links() and activate().
 class SmpReceiver {
  public:
   virtual ~SmpReceiver() = default;

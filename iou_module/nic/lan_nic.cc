@@ -101,7 +101,9 @@ bool LanNic::step(base::Time now) {
   hosts_.exchange_news(now);
   if (tx_.step(now)) {
     made_progress = true;
-    // A peer on this machine has replied by now: its frames leave with the acknowledgement.
+    // If the LAN peer runs on this machine, its reply to what was just sent may be in the port: it
+    // is read in this iteration, though no poll has reported it, and leaves with the
+    // acknowledgement.
     rx_.set_readable(true);
   }
   made_progress |= rx_.step(now);

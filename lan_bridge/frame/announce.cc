@@ -16,7 +16,7 @@ constexpr std::size_t kAdvertBytes = 32;  // with the option that names the MAC
 constexpr std::uint8_t kProtocolIcmp6 = 58;
 constexpr std::uint32_t kFlagRouter = 0x80000000;
 constexpr std::uint32_t kFlagOverride = 0x20000000;  // no solicited flag: it is unsolicited
-constexpr MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+constexpr MacAddress kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 constexpr MacAddress kAllNodesMac{0x33, 0x33, 0, 0, 0, 1};
 constexpr std::array<std::uint8_t, 16> kAllNodes{0xFF, 0x02, 0, 0, 0, 0, 0, 0,
                                                  0,    0,    0, 0, 0, 0, 0, 1};
@@ -51,7 +51,7 @@ void put_ethernet(Out& out, const MacAddress& to, const MacAddress& from, std::u
 }
 
 void put_arp(Out& out, const MacAddress& mac, const LocalAddress& address) {
-  put_ethernet(out, kEverybody, mac, kEthertypeArp);
+  put_ethernet(out, kBroadcast, mac, kEthertypeArp);
   out.put(std::uint16_t{1});  // Ethernet
   out.put(kEthertypeIp4);
   out.put(std::uint8_t{6});

@@ -3,6 +3,7 @@
 // through a packet socket with the vnet header where the port has one. Several queues are several
 // ports, whose sockets are one fanout group (fanout.h). When the NIC was deleted and is back, a
 // packet socket that another process has opened takes the place of what there was before.
+// Thread: the data thread of its owner.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // Software GSO at the two ends of a port: ReadSplitter for a frame that was read and that the owner
 // does not take as it is (an offload is off, an element is too short), WriteSplitter for a frame to
 // write that the kernel does not take as it is. Memory is allocated at the start, not per frame.
+// Thread: the data thread of its owner.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The base of the ports on a kernel interface: the interface's state and settings, the
 // offloads in force, the counters, and software GSO for frames that the interface cannot take as
-// they are.
+// they are. Thread: the data thread of its owner.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// A NetlinkLink whose interface has left: it is in another network namespace, where queries carry
-// the number of that namespace and events the number of theirs, or it was deleted and may come
-// back.
+// The events of an interface (read_events(), the normal path of every NetlinkLink), and one whose
+// interface has left: it is in another network namespace, where queries carry the number of that
+// namespace and events the number of theirs, or it was deleted and may come back.
 #include <libmnl/libmnl.h>
 #include <linux/net_namespace.h>
 #include <linux/netlink.h>

@@ -1,6 +1,6 @@
 // A LAN NIC through AF_PACKET with the vnet header: super-frames and partial checksums cross whole
 // (packet_receiver.h). Outgoing frames of the NIC are never captured, nor are the unit's own fabric
-// datagrams.
+// datagrams. Thread: the data thread of its owner.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 // segmented and checksums finished in software before.
 //
 // libpcap opens its socket itself, so a NIC that was deleted and is back is read and written as by
-// packet: from then on.
+// packet: from then on. Thread: the data thread of its owner.
 #pragma once
 
 #include <cstdint>

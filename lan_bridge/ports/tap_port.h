@@ -15,6 +15,7 @@
 // its flow (steering.h). Queue 0 owns the TAP. Each of the others has its own descriptor and
 // events, and begins detached: the kernel gives it no frame, so its input is never ready, while
 // frames that are written to it arrive as from any other queue.
+// Thread: the data thread of its owner.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The server's last replies: a repeated request gets its reply from here and is not executed twice.
 // A request that is still being executed is not started a second time. Context 0 is never kept.
-// docs/protocol/cfgutil.md#cfgutil [S001-24]
+// Thread: the data thread. docs/protocol/cfgutil.md#cfgutil [S001-24]
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Bounds the memory that the owner of pools grants to BufferRecvPoolGet requests of one peer.
-// docs/protocol/pools.md#more-pools [S001-13]
+// Thread: the data thread. docs/protocol/pools.md#more-pools [S001-13]
 #pragma once
 
 #include <cstddef>
