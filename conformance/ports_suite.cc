@@ -6,12 +6,6 @@
 #include "fabric_emul/session/peer.h"
 
 namespace splitnic::conformance {
-namespace {
-
-constexpr std::uint64_t kLocalBit = std::uint64_t{2} << 56;
-constexpr std::uint64_t kLowBits = (std::uint64_t{1} << 56) - 1;
-
-}  // namespace
 
 std::string key_line(const std::vector<session::PublicKey>& keys, std::size_t number) {
   if (keys.empty()) return {};
@@ -32,7 +26,7 @@ EndConfig PortsSuite::config_of(std::size_t port) {
   base::SeededRandom of_process(seed_of("process", config_.seed ^ config_.run) + processes_++);
   EndConfig config;
   config.eui64 = line.is_keyed() ? fabric::Eui64(session::eui64_of(line.session().public_key()))
-                                 : fabric::Eui64(kLocalBit | (seed_of(place.name, 1) & kLowBits));
+                                 : fabric::local_eui64(seed_of(place.name, 1));
   config.process = of_process.next();
   config.instance = of_process.next() | 1;
   config.timeout = config_.timeout;

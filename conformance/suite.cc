@@ -25,13 +25,11 @@ Suite::Suite(std::span<Line* const> lines, const SuiteConfig& config)
 // A host with a key has the EUI-64 of its key, and may have only that. Two processes never have one
 // instance: not in a run, and not in two runs.
 EndConfig Suite::host_config(Line& line, std::string_view of) {
-  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
-  constexpr std::uint64_t kLow = (std::uint64_t{1} << 56) - 1;
   base::SeededRandom of_name(seed_of(of, config_.seed ^ config_.run));
   base::SeededRandom of_process(seed_of("process", config_.seed ^ config_.run) + processes_++);
   EndConfig config;
   config.eui64 = line.is_keyed() ? fabric::Eui64(session::eui64_of(line.session().public_key()))
-                                 : fabric::Eui64(kLocal | (of_name.next() & kLow));
+                                 : fabric::local_eui64(of_name.next());
   config.process = of_process.next();
   config.instance = of_process.next() | 1;
   config.profile = profile_;

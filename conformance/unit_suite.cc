@@ -26,13 +26,10 @@ UnitSuite::UnitSuite(Line& line, const SuiteConfig& config)
 }
 
 EndConfig UnitSuite::config_of_unit() {
-  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
-  constexpr std::uint64_t kLow = (std::uint64_t{1} << 56) - 1;
   EndConfig config;
-  config.eui64 =
-      line_.is_keyed()
-          ? fabric::Eui64(session::eui64_of(line_.responder().public_key()))
-          : fabric::Eui64(kLocal | (seed_of("eui64", config_.seed ^ config_.run) & kLow));
+  config.eui64 = line_.is_keyed()
+                     ? fabric::Eui64(session::eui64_of(line_.responder().public_key()))
+                     : fabric::local_eui64(seed_of("eui64", config_.seed ^ config_.run));
   config.instance = link_.instance;
   config.process = seed_of("process " + std::to_string(processes_++), config_.seed ^ config_.run);
   config.crc_head_only = config_.is_shm;

@@ -74,7 +74,7 @@ enum class HostCounter {
   kQueueUps,  // connections of additional queues
   kQueueDowns,
   kMoves,      // to another I/O unit
-  kAddresses,  // a unit is looked for at another address of its name
+  kAddresses,  // another address of the name of a unit is tried
   kCount_
 };
 
@@ -157,7 +157,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   // As in HostConfig, from now on.
   void set_failback(std::optional<base::Duration> failback) { choice_.set_failback(failback); }
   void set_idle_release(base::Duration after);
-  // This number of units are looked for at another address of their names from now on.
+  // From now on another address is tried of the names of this number of units.
   void on_units_moved(std::size_t moves) { counters_.add(HostCounter::kAddresses, moves); }
   void visit_counters(const base::CounterVisitor& visitor) const;
   // For base::IdleStrategy: bytes of frames so far, both ways.

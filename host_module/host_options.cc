@@ -34,24 +34,29 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& into) {
   control::add_repeated(
       app, "--connect", into.connect,
-      "Address of the I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :7471 may be "
-      "omitted) or shm://NAME. Through a fabric switch: udp://UNIT:1?via=SWITCH:PORT or "
-      "shm://UNIT?via=NAME; &path=N selects another LID of the unit, and &path=all uses up to 8 of "
-      "its LIDs at once. any: find a unit that announces itself and has a key of --peer. May "
-      "repeat, up to 4 times, in order of preference: the next unit takes over when the one in use "
-      "is silent",
+      "Address of the I/O unit: udp://ADDRESS:PORT, udp://NAME:PORT (udp:// and :" +
+          std::to_string(control::kUnitPort) +
+          " may be left out) or shm://NAME. Through a fabric switch: udp://UNIT:1?via=SWITCH:PORT "
+          "or shm://UNIT?via=NAME; &path=N selects another LID of the unit, and &path=all uses up "
+          "to " +
+          std::to_string(control::kUsedPathsMax) +
+          " of its LIDs at once. any: find a unit that announces itself and has a key of --peer. "
+          "May repeat, up to " +
+          std::to_string(kUnitsMax) +
+          " times, in order of preference: the next unit takes over when the one in use is silent",
       "ADDR")
       ->required();
   app.add_option("--failback", into.failback,
-                 "Return to a preferred I/O unit that has responded for this long, or never "
-                 "(default 60)")
+                 control::with_default(
+                     "Return to a preferred I/O unit that has responded for this long, or never",
+                     into.failback))
       ->type_name("SECONDS");
-  app.add_option("--tap", into.tap,
-                 "The interface to create (default nic0), or file:IN.pcap,OUT.pcap")
+  app.add_option(
+         "--tap", into.tap,
+         control::with_default("The interface to create", into.tap) + ", or file:IN.pcap,OUT.pcap")
       ->type_name("NAME");
   app.add_flag("--keep-tap", into.keeps_tap, "Keep the interface after a clean stop");
-  app.add_flag("--tap-adopt", into.adopts_tap,
-               "Use an interface that is there, whoever made it, and leave it there");
+  app.add_flag("--tap-adopt", into.adopts_tap, "Use an existing interface, and do not remove it");
   app.add_option("--tap-fd", into.tap_fd,
                  "The descriptor of the interface, with which the program was started")
       ->type_name("FD");
@@ -70,20 +75,24 @@ void add_options(CLI::App& app, Arguments& into) {
                         "Public key of the I/O unit, or of the switch that --connect leads "
                         "through; with --key-file, one for each --connect, in its order",
                         "KEY");
-  app.add_option("--nic", into.nic, "Which of the I/O unit's NICs (default 0)")->type_name("K");
+  app.add_option("--nic", into.nic, control::with_default("Which of the I/O unit's NICs", into.nic))
+      ->type_name("K");
   app.add_option(
          "--mac", into.mac,
          "MAC address of the interface; nic: that of the LAN NIC (default: a stable local one)")
       ->type_name("MAC");
-  app.add_option(
-         "--idle-release", into.idle_release,
-         "Return memory of an idle NIC to the machine after this many seconds (default 0: never)")
+  app.add_option("--idle-release", into.idle_release,
+                 control::with_default(
+                     "Return memory of an idle NIC to the machine after this many seconds",
+                     into.idle_release + ": never"))
       ->type_name("SECONDS");
   control::add_switch_off(app, "--no-uso", into.has_uso,
                           "Use no UDP segmentation offload (USO) on the interface");
   app.add_option("--channels", into.channels,
-                 "Channels of the connection: 2; 1 for messages and frames, in rdma mode; or "
-                 "separate, a connection for each of two, in send mode (default 2)")
+                 control::with_default(
+                     "Channels of the connection: 2; 1 for messages and frames, in rdma mode; or "
+                     "separate, a connection for each of two, in send mode",
+                     into.channels))
       ->type_name("1|2|separate");
   control::add_common_options(app, into.common);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ip6.h"
 #include "base/log.h"
 #include "control/config/values.h"
 
@@ -9,7 +10,6 @@ namespace splitnic::host {
 namespace {
 
 constexpr std::uint32_t kMtuOfNewInterface = 1500;
-constexpr std::uint32_t kIp6MtuMin = 1280;  // RFC 8200, section 5
 
 }  // namespace
 
@@ -70,13 +70,13 @@ void InterfaceFollower::set_wanted_mtu(std::optional<std::uint32_t> mtu) {
 
 void InterfaceFollower::on_lan_mtu(std::uint32_t mtu) {
   sync_.set_lan_mtu(mtu);
-  const bool is_small = mtu < kIp6MtuMin;
+  const bool is_small = mtu < base::kIp6MtuMin;
   if (std::exchange(is_small_mtu_noted_, is_small) || !is_small || is_additional_) return;
   base::log_warn("the LAN of the I/O unit has an MTU of " + std::to_string(mtu) +
                  (mtu < lan::kRequestedMtuMin ? ": ignored, because every host accepts " +
                                                     std::to_string(lan::kRequestedMtuMin) + " bytes"
                                               : ": the interface has no IPv6 with less than " +
-                                                    std::to_string(kIp6MtuMin)));
+                                                    std::to_string(base::kIp6MtuMin)));
 }
 
 // An adopted MTU that is the LAN's was set by an earlier run of this program.

@@ -4,22 +4,18 @@
 #include <linux/if_addr.h>
 #include <netinet/in.h>
 
-#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string_view>
+
+#include "base/hex.h"
+#include "base/parse_number.h"
 
 namespace splitnic::host {
 namespace {
-
-std::optional<unsigned> hex_of(std::string_view text) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 bool is_forwarding(const std::string& interface) {
   std::ifstream file("/proc/sys/net/ipv6/conf/" + interface + "/forwarding");
@@ -51,18 +47,15 @@ void add_ip4(const std::string& interface, std::vector<lan::LocalAddress>& to) {
 // From /proc, because getifaddrs() does not report which addresses are still tentative.
 void add_ip6(const std::string& interface, std::vector<lan::LocalAddress>& to) {
   constexpr unsigned kNotOurs = IFA_F_TENTATIVE | IFA_F_DADFAILED;
+  constexpr unsigned kFlagsMax = std::numeric_limits<unsigned>::max();
   const bool is_router = is_forwarding(interface);
   std::ifstream file("/proc/net/if_inet6");
   std::string digits, index, prefix, scope, flags, name;
   while (file >> digits >> index >> prefix >> scope >> flags >> name) {
-    const auto state = hex_of(flags);
+    const auto state = base::parse_number<unsigned>(flags, 0, kFlagsMax, 16);
     if (name != interface || !state || (*state & kNotOurs) != 0) continue;
     lan::LocalAddress address{.is_ip6 = true, .is_router = is_router};
-    if (digits.size() != 2 * address.bytes.size()) continue;
-    for (std::size_t i = 0; i < address.bytes.size(); ++i) {
-      const auto byte = hex_of(std::string_view(digits).substr(2 * i, 2));
-      address.bytes[i] = static_cast<std::uint8_t>(byte.value_or(0));
-    }
+    if (!base::parse_hex(digits, std::as_writable_bytes(std::span(address.bytes)))) continue;
     to.push_back(address);
   }
 }

@@ -27,8 +27,8 @@ const char* state_of(const AttachedHost& host) {
 void add_host(control::KnownPeer& row, const AttachedHost& host) {
   row.state = state_of(host);
   row.address = host.link().peer_name();
-  row.rx_bytes = host.stats().counters[HostCounter::kFromHostBytes];
-  row.tx_bytes = host.stats().counters[HostCounter::kToHostBytes];
+  row.rx_bytes = host.stats().counters[AttachedHostCounter::kFromHostBytes];
+  row.tx_bytes = host.stats().counters[AttachedHostCounter::kToHostBytes];
   row.queues = host.is_reachable() ? 1 : 0;
   row.memory_bytes = host.allowance().memory_account().used();
 }

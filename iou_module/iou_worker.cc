@@ -58,8 +58,8 @@ IouWorker::IouWorker(const control::Process& process, const IouOptions& options,
       admission_(keyed_, clock_, known_without_file(options),
                  [queue](const fabric::Link& link, const HostRights& rights) {
                    if (queue > 0) return;
-                   base::log_info("host " + rights.name + " at " + link.peer_name() +
-                                  " has other rights: " + rights_text(rights));
+                   base::log_info("the rights of host " + rights.name + " at " + link.peer_name() +
+                                  " have changed: " + rights_text(rights));
                  }),
       admin_(options, clock_, admission_,
              [this](const base::CounterVisitor& visitor) { visit_carriers(visitor); }),
@@ -219,11 +219,11 @@ base::Status IouWorker::on_port_gone(std::size_t index) {
 
 base::Status IouWorker::report_back(const lan::FramePort& nic) {
   if (control::has_service_manager()) {
-    return base::Error(nic.name() + " is there again: starting again to use it");
+    return base::Error(nic.name() + " is back: starting again to use it");
   }
   if (queue() == 0) {
     base::log_warn({base::EventKind::kBack, nic.name()},
-                   nic.name() + " is there again: start again to use it");
+                   nic.name() + " is back: start again to use it");
   }
   return {};
 }
@@ -249,14 +249,14 @@ void IouWorker::pass_on(NicOpener::Opened opened) {
     if (!is_taken) request(opened.nic);
   }
   if (!use(opened.nic, std::move(opened.sockets->front()))) return;
-  base::log_info({base::EventKind::kBack, nic.name()}, nic.name() + " is there again");
+  base::log_info({base::EventKind::kBack, nic.name()}, nic.name() + " is back");
 }
 
 void IouWorker::report_refusal(std::size_t index, const base::Error& why) {
   gone_.resize(lans_.size());
   Gone& reported = gone_[index];
   if (reported != Gone::kReported && !has_lost_opener()) return;
-  base::log_warn(port(index).name() + " is there again, and cannot be used: " + why.text());
+  base::log_warn(port(index).name() + " is back, and cannot be used: " + why.text());
   if (reported == Gone::kReported) reported = Gone::kRefusalReported;
 }
 

@@ -111,7 +111,7 @@ class IouWorker final : public control::Worker {
   // To each of options_.switches, over its uplink; null: that is not open.
   std::vector<const fabric::Link*> hops_;
   control::Uplinks uplinks_;
-  std::uint64_t addresses_ = 0;  // that a switch was looked for at, after the first
+  std::uint64_t addresses_ = 0;  // of switches that were tried, after the first
   control::FollowerUpdates updates_;
   std::size_t listening_ = 0;  // how many of options_.listen, from the first, are open
   std::vector<std::unique_ptr<AllowUnderlay>> gates_;

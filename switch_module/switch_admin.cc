@@ -85,7 +85,7 @@ base::Result<control::FabricMap> SwitchAdmin::fabric_map() const {
   }
   if (!obeyed) {
     return base::Error(
-        "no subnet manager is heard, so nobody has looked: start a switch with --manage");
+        "the topology is unknown without a subnet manager: start a switch with --manage");
   }
   return base::Error("the subnet manager in force is that of " + obeyed->name +
                      ": show topology there");

@@ -1,11 +1,9 @@
 #include "switch_module/switch_worker.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/log.h"
 #include "control/identity.h"
 #include "fabric_emul/session/keys.h"
@@ -30,11 +28,6 @@ SwitchWorker::SwitchWorker(const control::Process& process, const SwitchOptions&
       admin_(options, clock_,
              [this](const base::CounterVisitor& visitor) { visit_all_carriers(visitor); }) {
   keyed_.report_unknown_keys("if it is a neighbour, add the key to the topology file");
-}
-
-lan::FramePort& SwitchWorker::port(std::size_t /*index*/) {
-  CHECK(false);
-  std::abort();
 }
 
 base::Status SwitchWorker::read() {
@@ -318,8 +311,8 @@ void SwitchWorker::follow_names(base::Time now) {
       continue;
     }
     ++addresses_;
-    base::log_debug("the switch at port " + std::to_string(numbers_[move->peer]) +
-                    " is looked for at " + move->to.text());
+    base::log_debug("trying the switch of port " + std::to_string(numbers_[move->peer]) + " at " +
+                    move->to.text());
   }
 }
 

@@ -43,12 +43,6 @@ class SwitchWorker final : public control::Worker {
   void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups, const Endpoints& at);
 
   control::Admin& admin() override { return admin_; }
-  std::size_t ports() const override { return 0; }
-  lan::FramePort& port(std::size_t index) override;
-  bool wants_input(std::size_t) override { return false; }
-  bool wants_output(std::size_t) override { return false; }
-  void on_port_event(std::size_t, base::Time) override {}
-  void set_readable(std::size_t, bool) override {}
   int datagram_fd() const override { return tun_ ? tun_->fd() : -1; }
   bool wants_datagrams() const override { return leg_ && leg_->wants_input(); }
   bool reads_carrier(std::size_t index) const override {
@@ -58,7 +52,6 @@ class SwitchWorker final : public control::Worker {
   base::Time deadline() const override;
   std::uint64_t bytes_processed() const override;
   std::string status() const override;
-  void begin_stop() override {}
   bool is_drained() const override;
   void stop(base::Time now) override;
 
@@ -95,7 +88,7 @@ class SwitchWorker final : public control::Worker {
   std::size_t opened_ = 0;                  // ports of the options
   control::FollowedNames names_;            // by the place of the carrier
   std::vector<const fabric::Link*> links_;  // the same; null: the port does not connect by a name
-  std::uint64_t addresses_ = 0;             // a switch is looked for at another address of its name
+  std::uint64_t addresses_ = 0;             // another address of the name of a switch is tried
   std::unique_ptr<lan::TunDevice> tun_;     // of the leg to a LAN
   std::optional<control::RawLeg> leg_;
 };

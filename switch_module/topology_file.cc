@@ -32,6 +32,20 @@ using fabric::session::PublicKey;
 
 std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
 
+// Reads the name of a kind to `to`, and keeps the field for errors of its use.
+template <class Kind>
+base::Status read_kind(const TomlValue& value, const std::string& kinds,
+                       std::optional<Kind> (*parse)(std::string_view), Kind& to,
+                       std::optional<TomlField>& field) {
+  field.emplace(value, value.name);
+  const auto text = field->text(kinds);
+  if (!text) return text.error();
+  const auto kind = parse(*text);
+  if (!kind) return field->is_not(kinds);
+  to = *kind;
+  return {};
+}
+
 // Names, LIDs, keys and places occur once.
 class TopologyReader {
  public:
@@ -48,9 +62,6 @@ class TopologyReader {
   base::Status read_tables(const TomlValue& tables, bool are_nodes);
   base::Result<Entry> read_entry(const TomlValue& table, bool is_node);
   base::Status read_cables(const TomlValue& cables);
-  base::Status read_routing(const TomlValue& routing);
-  base::Status read_tables_per(const TomlValue& tables);
-  base::Status read_lids_from(const TomlValue& lids);
   base::Result<Lid> read_lid(const TomlField& field);
   base::Status read_key(const TomlField& field, const std::string& name);
   static base::Result<fabric::SlToLane> read_lanes(const TomlField& field);
@@ -85,9 +96,7 @@ base::Status TopologyReader::read_key(const TomlField& field, const std::string&
   const auto text = field.text("a public key in base64");
   if (!text) return text.error();
   const auto key = fabric::session::parse_public_key(*text);
-  if (!key) {
-    return field.is_not("a public key: 44 characters of base64, as splitnic pubkey prints it");
-  }
+  if (!key) return field.is_not(std::string(fabric::session::kPublicKeyForm));
   const auto [taken, is_new] = taken_keys_.try_emplace(*key, field.at());
   if (!is_new) return field.error("it is taken" + line_of(taken->second));
   keys_.emplace(name, *key);
@@ -216,39 +225,6 @@ base::Status TopologyReader::read_cables(const TomlValue& cables) {
       });
 }
 
-base::Status TopologyReader::read_routing(const TomlValue& routing) {
-  routing_.emplace(routing, "routing");
-  const std::string kinds(fabric::kRoutingNames);
-  const auto text = routing_->text(kinds);
-  if (!text) return text.error();
-  const auto kind = fabric::parse_routing(*text);
-  if (!kind) return routing_->is_not(kinds);
-  topology_.routing = *kind;
-  return {};
-}
-
-base::Status TopologyReader::read_tables_per(const TomlValue& tables) {
-  per_.emplace(tables, "tables");
-  constexpr const char* kKinds = "per_switch or per_input";
-  const auto text = per_->text(kKinds);
-  if (!text) return text.error();
-  const auto per = fabric::parse_tables_per(*text);
-  if (!per) return per_->is_not(kKinds);
-  topology_.tables_per = *per;
-  return {};
-}
-
-base::Status TopologyReader::read_lids_from(const TomlValue& lids) {
-  lids_from_.emplace(lids, "lids");
-  constexpr const char* kKinds = "file or manager";
-  const auto text = lids_from_->text(kKinds);
-  if (!text) return text.error();
-  const auto from = fabric::parse_lids_from(*text);
-  if (!from) return lids_from_->is_not(kKinds);
-  topology_.lids_from = *from;
-  return {};
-}
-
 // Other subnets name nodes by network addresses, which have LIDs in them.
 base::Status TopologyReader::number_nodes(const TomlValue* prefix) {
   if (topology_.lids_from == fabric::LidsFrom::kFile) return {};
@@ -297,7 +273,9 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   NetworkFields network;
   const auto lids = std::ranges::find(file.inside, "lids", &TomlValue::name);
   if (lids != file.inside.end()) {
-    if (auto read = read_lids_from(*lids); !read) return read.error();
+    auto read = read_kind(*lids, "file or manager", fabric::parse_lids_from, topology_.lids_from,
+                          lids_from_);
+    if (!read) return read.error();
   }
   for (const TomlValue& value : file.inside) {
     const bool is_table = value.kind == TomlValue::Kind::kTable;
@@ -306,9 +284,11 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     if (value.name == "cables") {
       read = read_cables(value);
     } else if (value.name == "routing") {
-      read = read_routing(value);
+      read = read_kind(value, std::string(fabric::kRoutingNames), fabric::parse_routing,
+                       topology_.routing, routing_);
     } else if (value.name == "tables") {
-      read = read_tables_per(value);
+      read = read_kind(value, "per_switch or per_input", fabric::parse_tables_per,
+                       topology_.tables_per, per_);
     } else if (value.name == "pin_vl") {
       const auto flag = TomlField(value, "pin_vl").flag();
       if (!flag) return flag.error();

@@ -81,9 +81,8 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
 }
 
 fabric::Eui64 own_eui64() {
-  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
   base::OsRandom random;
-  return fabric::Eui64(kLocal | (random.next() >> 8));
+  return fabric::local_eui64(random.next());
 }
 
 int measure_all(const BenchOptions& options) {
@@ -133,7 +132,9 @@ void add_bench(CLI::App& app, BenchArguments& into) {
   bench->add_option("--listen", into.listen, "Serve the ends that measure")->type_name("ADDR");
   control::add_repeated(*bench, "--size", into.sizes,
                         "Bytes per message; may repeat (default 64, 4096, 65536, 1048576)", "N");
-  bench->add_option("--seconds", into.seconds, "Seconds per measurement (default 1)")
+  bench
+      ->add_option("--seconds", into.seconds,
+                   control::with_default("Seconds per measurement", into.seconds))
       ->type_name("S");
   bench->add_flag("--spin", into.spin, "Poll for input instead of sleeping (this end only)");
   bench->add_flag("--json", into.json, "One JSON object per line");

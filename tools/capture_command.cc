@@ -181,11 +181,14 @@ std::vector<CLI::App*> add_capture(CLI::App& app, CaptureArguments& into) {
                    "Write FILE.1 to FILE.N of at most SIZE each (such as 64M), and again from the "
                    "first")
       ->type_name("N,SIZE");
-  start->add_option("-c,--count", into.count, "End after N frames (default 0: do not)")
+  start
+      ->add_option("-c,--count", into.count,
+                   control::with_default("End after N frames", into.count + ": do not"))
       ->type_name("N");
   start
-      ->add_option("-s,--snap", into.snap,
-                   "Write the first N bytes of each frame (default 262144: all)")
+      ->add_option(
+          "-s,--snap", into.snap,
+          control::with_default("Write the first N bytes of each frame", into.snap + ": all"))
       ->type_name("N");
   auto* stop = capture->add_subcommand("stop", "End the capture of the program");
   add_interface(*stop, into);

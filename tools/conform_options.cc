@@ -132,8 +132,9 @@ void add_conform(CLI::App& app, ConformArguments& into) {
   conform
       ->add_option(
           "--as", into.role,
-          "What this command plays: host (with --target), iou (with --listen), switch: the nodes "
-          "around a switch (with --target), or manager: the switches around one that manages")
+          "Role of the suite: host (with --target), iou (with --listen), switch: the "
+          "nodes around a switch (with --target), or manager: the switches around one that "
+          "manages")
       ->type_name("ROLE");
   conform->add_flag("--list", into.list, "Print the cases with their clauses, and stop");
   conform->add_flag("--print-topology", into.print_topology,
@@ -144,9 +145,13 @@ void add_conform(CLI::App& app, ConformArguments& into) {
       ->add_option("--skip", into.skip,
                    "File of cases that are not run: lines with an id or pattern and the reason")
       ->type_name("FILE");
-  conform->add_option("--timeout", into.timeout, "Seconds to wait for one reply (default 1)")
+  conform
+      ->add_option("--timeout", into.timeout,
+                   control::with_default("Seconds to wait for one reply", into.timeout))
       ->type_name("S");
-  conform->add_option("--seed", into.seed, "Seed of the random numbers (default 1)")
+  conform
+      ->add_option("--seed", into.seed,
+                   control::with_default("Seed of the random numbers", into.seed))
       ->type_name("N");
   conform->add_option("--junit", into.junit, "Write a report in JUnit's XML")->type_name("FILE");
   conform->add_option("--json", into.json, "Write a report in JSON")->type_name("FILE");

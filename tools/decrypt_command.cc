@@ -103,7 +103,7 @@ void add_decrypt(CLI::App& app, DecryptArguments& into) {
       ->required()
       ->type_name("OUT");
   control::add_repeated(*decrypt, "--key-log", into.key_logs,
-                        "What --key-log of one end wrote; may repeat", "FILE")
+                        "Key log that one end wrote; may repeat", "FILE")
       ->required();
 }
 

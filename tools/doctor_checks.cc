@@ -12,6 +12,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "base/ip6.h"
 #include "base/unique_fd.h"
 #include "control/config/values.h"
 #include "fabric_emul/underlay/udp_address.h"
@@ -21,8 +22,6 @@
 namespace splitnic::tools {
 namespace {
 
-constexpr std::size_t kBufferBytesMin = 4 << 20;  // less, and the programs log it
-constexpr std::size_t kDatagramBytesMin = 1232;   // of the smallest MTU of IPv6
 // An address of the own network that nobody has is known after three ARP requests of a second each.
 constexpr int kRefusalWithinMs = 3500;
 
@@ -64,9 +63,9 @@ Finding examine_buffers() {
   if (!socket) return wrong("buffers", socket.error().text() + ": ip link set lo up");
   const std::size_t bytes = (*socket)->receive_buffer_bytes();
   const std::string size = "a UDP socket gets " + std::to_string(bytes >> 10) + " KiB";
-  if (bytes >= kBufferBytesMin) return good("buffers", size);
+  if (bytes >= fabric::kUdpBufferBytesMin) return good("buffers", size);
   return wrong("buffers", size + ", too few at speed: sysctl -w net.core.rmem_max=" +
-                              std::to_string(kBufferBytesMin));
+                              std::to_string(fabric::kUdpBufferBytesMin));
 }
 
 // Without them the programs work, at a fraction of the speed.
@@ -154,7 +153,7 @@ std::vector<Finding> examine_unit(const std::string& endpoint) {
   out.push_back(good("route", "from " + (*path)->name_of((*path)->local_address())));
   const std::size_t bytes = (*path)->datagram_bytes_max(*found);
   const std::string size = "datagrams of " + std::to_string(bytes) + " bytes";
-  out.push_back(bytes >= kDatagramBytesMin
+  out.push_back(bytes >= base::kIp6DatagramBytesMin
                     ? good("mtu", size)
                     : wrong("mtu", size + " only: raise the MTU of the interface or route"));
   const int error = error_of_datagram(to);

@@ -51,11 +51,11 @@ Finding examine_unit_of(const std::string& name, const json::object& peer) {
   if (error.starts_with("the link is refused"))
     return {"unit", false, what + ": " + error + "; its log has more"};
   if (!peer.contains("last_heard_milliseconds")) {
-    const std::string cause = error.empty() ? "nothing was ever heard from it" : error;
+    const std::string cause = error.empty() ? "it has never responded" : error;
     return {"unit", false, what + ": " + cause + permit_ports(address)};
   }
   return {"unit", false,
-          what + ": " + (error.empty() ? "nothing is heard from it any more" : error) +
+          what + ": " + (error.empty() ? "it no longer responds" : error) +
               ": look at its log, and at the way to it (splitnic doctor " + address + ")"};
 }
 
@@ -119,7 +119,7 @@ void examine_lan(const std::string& name, const std::map<std::string, std::uint6
   out.push_back({"lan", false,
                  what + ": does the LAN accept this MAC address? A port of a switch may admit one "
                         "address only, and a virtual machine needs forged transmits and "
-                        "promiscuous mode; --mac nic takes that of the card"});
+                        "promiscuous mode; --mac nic takes that of the NIC"});
 }
 
 // Attempts of second hosts of one identity.

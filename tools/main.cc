@@ -82,7 +82,9 @@ CLI::App* add_flush(CLI::App& app, Arguments& into) {
       ->required()
       ->type_name("POOL");
   flush->add_flag("--theirs", into.flush.is_of_peer, "A pool of the peer (side peer of show)");
-  flush->add_option("--queue", into.flush_queue, "The queue that has it (default 0)")
+  flush
+      ->add_option("--queue", into.flush_queue,
+                   control::with_default("The queue that has it", into.flush_queue))
       ->type_name("I");
   flush->add_option("--peer", into.flush.peer, "At an I/O unit: the host (default: the only one)")
       ->type_name("NAME");
@@ -108,7 +110,7 @@ void add_commands(CLI::App& app, Arguments& into) {
       ->type_name("UNIT");
   auto* flush = add_flush(app, into);
   auto* doctor = app.add_subcommand(
-      "doctor", "What keeps a host or I/O unit of this machine from working, and what to do");
+      "doctor", "Check this machine for faults that stop a host or I/O unit, and print what to do");
   doctor
       ->add_option("unit", into.value, "The I/O unit to reach, udp://ADDRESS:PORT (default: none)")
       ->type_name("UNIT");
@@ -117,8 +119,8 @@ void add_commands(CLI::App& app, Arguments& into) {
   peers->add_flag("-j,--json", into.json, "As JSON");
   auto* reload = app.add_subcommand(
       "reload",
-      "Read the configuration file again, and the hosts file of an I/O unit; with an error nothing "
-      "changes");
+      "Read the configuration file again, and the hosts file of an I/O unit; after an error keep "
+      "the settings in force");
   add_node(*reload, into, "the only program there is");
   auto* evict = app.add_subcommand(
       "evict",

@@ -148,7 +148,9 @@ class Monitor {
 CLI::App* add_monitor(CLI::App& app, MonitorArguments& into) {
   auto* monitor = app.add_subcommand(
       "monitor", "Events as they happen, of every program here: peers, links, carrier, refusals");
-  monitor->add_option("--past", into.past, "Begin with the newest N events of the past (default 0)")
+  monitor
+      ->add_option("--past", into.past,
+                   control::with_default("Begin with the newest N events of the past", into.past))
       ->type_name("N");
   monitor->add_flag("-j,--json", into.json, "As JSON, one object per line");
   return monitor;

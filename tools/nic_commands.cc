@@ -54,6 +54,7 @@ CLI::App* add_list_command(CLI::App& app, NicArguments& into, const char* name,
 }
 
 CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
+  using Coalescing = control::NicRequest::CoalescingChange;
   auto* ethtool = app.add_subcommand(
       "ethtool", "The NIC at the I/O unit, as ethtool shows one: speed, duplex, link and address");
   add_interface(*ethtool, into);
@@ -64,7 +65,7 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   auto* forms = ethtool->add_option_group("Instead of the link");
   forms->require_option(0, 1);
   forms->add_flag("-i,--driver", into.driver, "Versions of both programs");
-  forms->add_flag("-P,--show-permaddr", into.address, "The card's own address");
+  forms->add_flag("-P,--show-permaddr", into.address, "The NIC's own address");
   forms->add_flag("-l,--show-channels", into.channels, "Queues");
   forms->add_flag("-L,--set-channels", into.set_channels, "How many queues are used: combined N");
   forms->add_flag("-g,--show-ring", into.rings,
@@ -72,8 +73,10 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
   forms->add_flag("-c,--show-coalesce", into.coalescing,
                   "How long frames of the LAN wait for others before they are delivered");
   forms->add_flag("-C,--coalesce", into.set_coalescing,
-                  "Change that: adaptive-rx on|off, rx-usecs N (0 to 100000), rx-frames N (0 to "
-                  "1024), rx-bytes N (0 to 1048576)");
+                  "Set coalescing: adaptive-rx on|off, rx-usecs N (0 to " +
+                      std::to_string(Coalescing::kMicrosecondsMax) + "), rx-frames N (0 to " +
+                      std::to_string(Coalescing::kFramesMax) + "), rx-bytes N (0 to " +
+                      std::to_string(Coalescing::kBytesMax) + ")");
   forms->add_flag("-k,--show-features", into.features, "Offloads in force between both ends");
   forms->add_flag("-K,--features", into.set_features,
                   "Switch offloads between both ends: tx, tso, tso6, uso");
@@ -81,7 +84,7 @@ CLI::App* add_ethtool(CLI::App& app, NicArguments& into) {
                   "Counters of this host's part of the NIC; with a group (basic, rmon, drops, "
                   "pools, queues) only these");
   forms->add_flag("--clear-statistics", into.clear_statistics,
-                  "Set them to 0, or those of a group; other hosts keep theirs");
+                  "Set the counters to 0, or those of a group; other hosts keep theirs");
   forms->add_flag("--reset", into.reset,
                   "Restore the values of a new NIC; the host then sets it up as it was");
   add_json(*ethtool, into);

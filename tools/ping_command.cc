@@ -62,7 +62,9 @@ int print(const control::PingResult& result, bool is_json) {
 
 CLI::App* add_ping(CLI::App& app, PingArguments& into) {
   auto* ping = app.add_subcommand("ping", "Echo round trips to the peer: min, median, max");
-  ping->add_option("--count", into.count, "Number of round trips (default 5)")->type_name("N");
+  ping->add_option("--count", into.count,
+                   control::with_default("Number of round trips", into.count))
+      ->type_name("N");
   ping->add_option("--interval", into.interval,
                    "Print one every S seconds (default: one after the other)")
       ->type_name("S");

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "control/config/version.h"
 #include "control/daemon/admin.h"
 #include "control/daemon/daemon.h"
@@ -69,18 +68,11 @@ class RawWorker final : public control::Worker {
   base::Status open();
 
   control::Admin& admin() override { return admin_; }
-  std::size_t ports() const override { return 0; }
-  lan::FramePort& port(std::size_t) override { base::check_failed("no port", __FILE__, __LINE__); }
-  bool wants_input(std::size_t) override { return false; }
-  bool wants_output(std::size_t) override { return false; }
-  void on_port_event(std::size_t, base::Time) override {}
-  void set_readable(std::size_t, bool) override {}
   int datagram_fd() const override { return tun_->fd(); }
   bool wants_datagrams() const override { return leg_->wants_input(); }
   bool step(base::Time now) override { return leg_->step(now); }
   base::Time deadline() const override { return adapter_.deadline(); }
   std::uint64_t bytes_processed() const override { return leg_->bytes(); }
-  void begin_stop() override {}
   bool is_drained() const override { return leg_->is_drained(); }
   void stop(base::Time now) override { leg_->stop(now); }
 

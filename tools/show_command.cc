@@ -92,7 +92,8 @@ CLI::App* add_show(CLI::App& app, ShowArguments& into) {
                  "Also what a peer has agreed and is set to, paths, memory, and the counters that "
                  "are not 0");
   show->add_flag("--rate", into.rate, "Also bits, frames and drops per second, over one interval");
-  show->add_option("--interval", into.interval, "Of --rate, in seconds (default 1)")
+  show->add_option("--interval", into.interval,
+                   control::with_default("Interval of --rate in seconds", into.interval))
       ->type_name("S");
   return show;
 }

@@ -150,16 +150,20 @@ void add_sim(CLI::App& app, SimArguments& into) {
                        const std::string& type) {
     sim->add_option(name, value, about)->type_name(type);
   };
+  const auto add_defaulted = [&](const std::string& name, std::string& value,
+                                 const std::string& about, const std::string& type) {
+    add(name, value, control::with_default(about, value), type);
+  };
   add("topology", into.topology, "File of the topology, as splitnic-switch reads it", "FILE");
   add("--make", into.make,
       "Print a topology file instead: fattree:K[:PODS], ring:N, mesh:RxC or torus:RxC", "FORM");
-  add("--workload", into.workload,
-      "Who sends to whom: all-to-all, permutation, uniform, incast[:SENDERS] or hotspot[:PERCENT] "
-      "(default all-to-all)",
+  add_defaulted(
+      "--workload", into.workload,
+      "Who sends to whom: all-to-all, permutation, uniform, incast[:SENDERS] or hotspot[:PERCENT]",
       "WORKLOAD");
-  add("--load", into.load, "Percent of its link that each sender offers (default 100)", "N");
-  add("--seed", into.seed, "Seed of the random numbers (default 1)", "N");
-  add("--duration", into.duration, "Simulated time for which the nodes send (default 1ms)", "T");
+  add_defaulted("--load", into.load, "Percent of its link that each sender offers", "N");
+  add_defaulted("--seed", into.seed, "Seed of the random numbers", "N");
+  add_defaulted("--duration", into.duration, "Simulated time for which the nodes send", "T");
   add("--routing", into.routing,
       std::string(fabric::kRoutingNames) + " (default: that of the file)", "KIND");
   add("--tables", into.tables,
@@ -168,17 +172,17 @@ void add_sim(CLI::App& app, SimArguments& into) {
                         "A cable, by one of its ports, or a switch fails: SWITCH:PORT@TIME or "
                         "SWITCH@TIME; may repeat",
                         "PLACE");
-  control::add_repeated(*sim, "--repair", into.repairs, "It is up again; may repeat", "PLACE");
-  add("--reroute", into.reroute, "Time from a failure or repair to new tables (default 100us)",
-      "T");
-  add("--rate", into.rate, "Bits per second of each link and direction (default 10G)", "RATE");
-  add("--delay", into.delay, "Delay of a cable (default 50ns)", "T");
-  add("--switch-delay", into.switch_delay, "Time of a cell in an idle switch (default 100ns)", "T");
-  add("--cell", into.cell, "Bytes of a cell on the link (default 292)", "N");
-  add("--buffer", into.buffer, "Cells that an input of a switch holds for each lane (default 16)",
-      "N");
-  add("--lanes", into.lanes,
-      "Lanes of each link; with layered routing, of each of its layers (default 1)", "N");
+  control::add_repeated(*sim, "--repair", into.repairs,
+                        "Repair a failed cable or switch, in the same form; may repeat", "PLACE");
+  add_defaulted("--reroute", into.reroute, "Time from a failure or repair to new tables", "T");
+  add_defaulted("--rate", into.rate, "Bits per second of each link and direction", "RATE");
+  add_defaulted("--delay", into.delay, "Delay of a cable", "T");
+  add_defaulted("--switch-delay", into.switch_delay, "Time of a cell in an idle switch", "T");
+  add_defaulted("--cell", into.cell, "Bytes of a cell on the link", "N");
+  add_defaulted("--buffer", into.buffer, "Cells that an input of a switch holds for each lane",
+                "N");
+  add_defaulted("--lanes", into.lanes,
+                "Lanes of each link; with layered routing, of each of its layers", "N");
   sim->add_flag("--store-and-forward", into.stores,
                 "Switches take in a whole cell before they forward it (default: they cut through)");
   add("--json", into.json, "Write the results, with the load of each link", "FILE");

@@ -105,7 +105,10 @@ CLI::App* add_stats(CLI::App& app, StatsArguments& into) {
   stats->add_flag("--nonzero", into.nonzero, "Only those that are not 0");
   stats->add_flag("--rate", into.rate, "Changes per second, over one interval");
   stats->add_flag("--watch", into.watch, "Repeat after each interval until interrupted");
-  stats->add_option("--interval", into.interval, "Of --rate and --watch, in seconds (default 1)")
+  stats
+      ->add_option(
+          "--interval", into.interval,
+          control::with_default("Interval of --rate and --watch in seconds", into.interval))
       ->type_name("S");
   return stats;
 }

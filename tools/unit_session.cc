@@ -20,12 +20,6 @@ fabric::AdapterLimits adapter_limits() {
   return limits;
 }
 
-// Without keys it is nobody that the unit knows: no host of this machine loses its place.
-fabric::Eui64 random_eui64(base::Random& random) {
-  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
-  return fabric::Eui64(kLocal | (random.next() >> 8));
-}
-
 }  // namespace
 
 UnitSession::UnitSession(control::Endpoint unit, const control::KeyOptions& keys)
@@ -44,7 +38,8 @@ base::Status UnitSession::open() {
   if (!carrier) return carrier.error().within("connecting to " + unit_.text());
   carrier_ = *std::move(carrier);
   fabric::PortConfig config;
-  config.eui64 = random_eui64(random_);
+  // Without keys it is nobody that the unit knows: no host of this machine loses its place.
+  config.eui64 = fabric::local_eui64(random_.next());
   config.instance = instance_;
   config.crc_head_only = unit_.is_shm();
   at_ = carrier_.peer;

@@ -18,7 +18,7 @@ using messaging::CfgCode;
 using messaging::Function;
 using messaging::PoolRecord;
 
-constexpr std::string_view kEverybody = "\xFF\xFF\xFF\xFF\xFF\xFF";
+constexpr std::string_view kBroadcast = "\xFF\xFF\xFF\xFF\xFF\xFF";
 
 void add_sent(UnitGroup& group) {
   group.add("host_writes", "P-DATA-5",
@@ -92,7 +92,7 @@ void add_frames(UnitGroup& group, const std::string& name, const std::string& cl
 }
 
 ByteVector frame_for_all(Unit& u, const PoolRecord& pool) {
-  return frame(kEverybody, u.mac(), std::min<std::size_t>(60, pool.element_bytes - kVnetBytes));
+  return frame(kBroadcast, u.mac(), std::min<std::size_t>(60, pool.element_bytes - kVnetBytes));
 }
 
 void add_received(UnitGroup& group) {

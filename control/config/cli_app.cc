@@ -113,6 +113,10 @@ std::optional<Refusal> run_parser(CLI::App& app, int argc, const char* const* ar
   return std::nullopt;
 }
 
+std::string with_default(std::string text, const std::string& value) {
+  return std::move(text) + " (default " + value + ")";
+}
+
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,
                           const std::string& help, const std::string& type) {
   return app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);

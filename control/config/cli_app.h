@@ -48,6 +48,10 @@ ParseOutcome<Options> parse_options(CLI::App& app, int argc, const char* const* 
   return outcome;
 }
 
+// Returns the text with " (default VALUE)" behind it: of the variable that an option writes to,
+// before it does.
+std::string with_default(std::string text, const std::string& value);
+
 // Adds an option that may repeat. Each use takes exactly one value.
 CLI::Option* add_repeated(CLI::App& app, const std::string& name, std::vector<std::string>& into,
                           const std::string& help, const std::string& type);

@@ -1,10 +1,8 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <array>
 #include <sstream>
 
 #include "base/hex.h"
+#include "control/config/ip_address.h"
 #include "control/config/values.h"
 #include "control/daemon/mdns.h"
 
@@ -17,12 +15,6 @@ constexpr std::uint64_t kPortMax = 65535;
 
 bool is_hash(const std::string& text) {
   return text.size() == 2 * kHashBytes && text.find_first_not_of(kDigits) == std::string::npos;
-}
-
-bool is_address(const std::string& text) {
-  in6_addr parsed{};
-  return ::inet_pton(AF_INET, text.c_str(), &parsed) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
 }
 
 }  // namespace
@@ -46,7 +38,7 @@ std::optional<Announcement> Announcement::read(const std::string& packet) {
   }
   const auto port = parse_number(line[1], kPortMax);
   if (!is_node_name(line[0]) || !port || *port == 0 || !is_hash(line[2])) return std::nullopt;
-  if (!line[3].empty() && !is_address(line[3])) return std::nullopt;
+  if (!line[3].empty() && !parse_ip(line[3])) return std::nullopt;
   return Announcement{line[0], static_cast<std::uint16_t>(*port), line[2], line[3]};
 }
 

@@ -166,6 +166,23 @@ void add_metrics_options(CLI::App& app, CommonArguments& into, const std::string
       ->group(group);
 }
 
+void add_queue_options(CLI::App& app, CommonArguments& into, const std::string& group) {
+  app.add_option("--queues", into.queues,
+                 with_default(
+                     "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
+                         ", each with a queue of the interface and of the fabric; flows are spread "
+                         "over them; auto: one per processor, up to " +
+                         std::to_string(kQueuesAutoMax),
+                     into.queues))
+      ->type_name("N|auto")
+      ->group(group);
+  app.add_option("--cpus", into.processors,
+                 "Processors that the data threads are bound to in this order, such as 0,2-3 "
+                 "(default: no thread is bound)")
+      ->type_name("LIST")
+      ->group(group);
+}
+
 }  // namespace
 
 base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
@@ -195,14 +212,13 @@ void add_process_options(CLI::App& app, CommonArguments& into, const std::string
                "Allow UDP without keys, on loopback too (shm needs none)")
       ->group(group);
   add_switch_off(app, "--no-sandbox", into.is_sandboxed,
-                 "Keep all privileges and system calls while running, to look for a fault")
+                 "Keep all privileges and system calls while running, for debugging")
       ->group(group);
   app.add_option("--control", into.control, "Control socket (default /run/splitnic/NODE.sock)")
       ->type_name("PATH")
       ->group(group);
   add_metrics_options(app, into, group);
-  app.add_option("--log-level", into.log_level,
-                 log_levels(" or ") + " (default " + into.log_level + ")")
+  app.add_option("--log-level", into.log_level, with_default(log_levels(" or "), into.log_level))
       ->type_name("LEVEL")
       ->group(group);
   app.add_option("--capture", into.capture,
@@ -225,10 +241,12 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                    "selects: source-port=N, destination-port=N, source=ADDRESS",
                "COUNTxSIZE")
       ->group(group);
-  app.add_option("--idata", into.idata,
-                 "How the peer indicates what it wrote into the pools of this side: pool: by "
-                 "number of pool and element; offset: by offset in the only pool; message: by "
-                 "messages on channel 0 (default pool)")
+  app.add_option(
+         "--idata", into.idata,
+         with_default("How the peer indicates what it wrote into the pools of this side: pool: "
+                      "by number of pool and element; offset: by offset in the only pool; "
+                      "message: by messages on channel 0",
+                      into.idata))
       ->type_name("pool|offset|message")
       ->group(group);
   app.add_option("--cell", into.cell, "Maximum cell payload (default: from the path MTU)")
@@ -237,23 +255,14 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
   add_link_options(app, into, group);
   app.add_option(
          "--payload-crc", into.payload_crc,
-         "CRC over the payload of each cell on UDP links. on: always; off: not where the peer "
-         "accepts that; auto: neither with keys nor towards a peer that is proven to run on this "
-         "machine, over veth or loopback (default auto)")
+         with_default(
+             "CRC over the payload of each cell on UDP links. on: always; off: not where the peer "
+             "accepts that; auto: neither with keys nor towards a peer that is proven to run on "
+             "this machine, over veth or loopback",
+             into.payload_crc))
       ->type_name("on|off|auto")
       ->group(group);
-  app.add_option("--queues", into.queues,
-                 "Data threads, 1 to " + std::to_string(messaging::kQueuesMax) +
-                     ", each with a queue of the interface and of the fabric; flows are spread "
-                     "over them; auto: one per processor, up to " +
-                     std::to_string(kQueuesAutoMax) + " (default auto)")
-      ->type_name("N|auto")
-      ->group(group);
-  app.add_option("--cpus", into.processors,
-                 "Processors that the data threads are bound to in this order, such as 0,2-3 "
-                 "(default: no thread is bound)")
-      ->type_name("LIST")
-      ->group(group);
+  add_queue_options(app, into, group);
   add_switch_off(app, "--no-header-prediction", into.predicts_headers,
                  "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
@@ -265,24 +274,28 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
                "ID")
       ->group(group);
   app.add_option("--sl", into.sl,
-                 "Service level of the frames that this node sends, 0 to " +
-                     std::to_string(fabric::kSlMax) + " (default 0)")
+                 with_default("Service level of the frames that this node sends, 0 to " +
+                                  std::to_string(fabric::kSlMax),
+                              into.sl))
       ->type_name("N")
       ->group(group);
   app.add_option("--mtu", into.mtu, "Initial MTU of the NIC")->type_name("N")->group(group);
   add_key_options(app, into.keys, group);
   app.add_option("--send-threshold", into.send_threshold,
-                 "In rdma mode, send frames of up to N bytes (" +
-                     std::to_string(kSendThresholdMax) + " at most) by Send (default 0: none)")
+                 with_default("In rdma mode, send frames of up to N bytes (" +
+                                  std::to_string(kSendThresholdMax) + " at most) by Send",
+                              into.send_threshold + ": none"))
       ->type_name("N")
       ->group(group);
   add_process_options(app, into, group);
 }
 
 void add_link_options(CLI::App& app, CommonArguments& into, const std::string& group) {
-  app.add_option("--link-profile", into.link_profile,
-                 "UDP links: speed, or full with lanes, credits and link retry; must be the same "
-                 "at both ends, and in all of a switched fabric (default speed)")
+  app.add_option(
+         "--link-profile", into.link_profile,
+         with_default("UDP links: speed, or full with lanes, credits and link retry; must be the "
+                      "same at both ends, and in all of a switched fabric",
+                      into.link_profile))
       ->type_name("speed|full")
       ->group(group);
   add_repeated(app, "--lane-dscp", into.lane_dscp,

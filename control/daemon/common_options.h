@@ -12,6 +12,7 @@
 #include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
 #include "control/metrics/metrics_server.h"
+#include "fabric_emul/link/path_health.h"
 #include "fabric_emul/link/port.h"
 #include "lan_bridge/frame/vnet_header.h"
 #include "messaging/cfgutil/list_nics.h"
@@ -33,6 +34,8 @@ inline constexpr std::uint32_t kSendThresholdMax =
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 // Data threads of one program with --queues auto: one per processor, and no more than this.
 inline constexpr std::uint32_t kQueuesAutoMax = 4;
+// LIDs of an I/O unit that &path=all uses at once.
+using fabric::kUsedPathsMax;
 // LAN NICs of one I/O unit, numbered from 0. The list of all of them fits one reply.
 inline constexpr std::uint32_t kNicsMax = 128;
 static_assert(messaging::CfgUtilReply::bytes(messaging::list_nics_bytes_max(kNicsMax)) <=

@@ -22,14 +22,14 @@ class FollowedNames {
     Endpoint to;
   };
 
-  // The peer of this number is looked for by `lookup`, and at `in_use` now; an empty endpoint:
-  // nowhere yet.
+  // The addresses of the peer of this number are those of `lookup`, and `in_use` is tried now; an
+  // empty endpoint: none yet.
   void add(std::size_t peer, std::unique_ptr<NameLookup> lookup, const Endpoint& in_use,
            base::Time now);
   bool empty() const { return names_.empty(); }
 
   // Returns where to look for a peer from now on, if that is another address; call it until it
-  // returns nothing. `is_heard` of the number of a peer: it is heard where it is looked for.
+  // returns nothing. `is_heard` of the number of a peer: it is heard at the address that is tried.
   std::optional<Move> next(const std::function<bool(std::size_t)>& is_heard, base::Time now);
   // The last move of this peer failed: an address is tried again.
   void on_failed(std::size_t peer);

@@ -39,9 +39,10 @@ void add_key_options(CLI::App& app, KeyArguments& into, const std::string& group
                  "it reads the traffic (default: none)")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--aead", into.aead,
-                 "Library that encrypts the records of keyed links; both give the same bytes "
-                 "(default auto: the fastest here)")
+  app.add_option(
+         "--aead", into.aead,
+         with_default("Library that encrypts the records of keyed links; both give the same bytes",
+                      into.aead + ": the fastest here"))
       ->type_name("auto|ipsec-mb|openssl")
       ->group(group);
 }

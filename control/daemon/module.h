@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "lan_bridge/frame_port.h"
 
@@ -19,19 +20,22 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  // The frame ports, by index; their number and order do not change.
-  virtual std::size_t ports() const = 0;
-  virtual lan::FramePort& port(std::size_t index) = 0;
-  virtual bool wants_input(std::size_t index) = 0;
-  virtual bool wants_output(std::size_t index) = 0;
+  // The frame ports, by index; their number and order do not change. A module without any leaves
+  // what is about them as it is here: it is never called.
+  virtual std::size_t ports() const { return 0; }
+  virtual lan::FramePort& port(std::size_t /*index*/) {
+    base::check_failed("a module without frame ports", __FILE__, __LINE__);
+  }
+  virtual bool wants_input(std::size_t /*index*/) { return false; }
+  virtual bool wants_output(std::size_t /*index*/) { return false; }
   // The state of the port may have changed: its event_fd() is readable, or its changes() are more.
-  virtual void on_port_event(std::size_t index, base::Time now) = 0;
+  virtual void on_port_event(std::size_t /*index*/, base::Time /*now*/) {}
   // The interface of the port is gone; repeated in each iteration. An error ends the program.
   virtual base::Status on_port_gone(std::size_t index) {
     return base::Error(port(index).name() + " was deleted: start again");
   }
   // Whether the port may have frames to read; holds for the next step().
-  virtual void set_readable(std::size_t index, bool is_readable) = 0;
+  virtual void set_readable(std::size_t /*index*/, bool /*is_readable*/) {}
 
   // An interface whose datagrams step() moves, besides frame ports; -1: there is none. It does not
   // change. Whether the next step() reads from it.
@@ -51,7 +55,7 @@ class Module {
   virtual std::string status() const { return {}; }
 
   // A clean stop: begin_stop() once, then step() until is_drained() or for kStopMax, then stop().
-  virtual void begin_stop() = 0;
+  virtual void begin_stop() {}
   virtual bool is_drained() const = 0;
   virtual void stop(base::Time now) = 0;
 };

@@ -17,6 +17,9 @@ using fabric::RawFilter;
 
 // The protocols of an end node, by next header.
 constexpr std::array<std::uint8_t, 3> kProtocols{6, 17, 58};  // TCP, UDP, ICMPv6
+// Nobody writes or reads here by RDMA.
+constexpr std::uint8_t kLegRights = fabric::kLocalRead | fabric::kLocalWrite;
+
 // In one step, so that neither way starves the other.
 constexpr std::size_t kReadsPerStep = 64;
 
@@ -31,7 +34,12 @@ std::vector<RawFilter> filters_of(GateSide side) {
 }  // namespace
 
 fabric::AdapterLimits RawLeg::limits() {
-  return {.qps = kProtocols.size(), .memory_entries = 16, .cqs = 1, .ports = 1, .ee_contexts = 1};
+  return {.qps = kProtocols.size(),
+          .memory_entries = 16,
+          .cqs = 1,
+          .ports = 1,
+          .ee_contexts = 1,
+          .profile = fabric::MrwtProfile::kStrictWindows};
 }
 
 RawLeg::RawLeg(fabric::Adapter& adapter, fabric::Port& port, fabric::Attachment& attachment,
@@ -51,8 +59,7 @@ base::Status RawLeg::open(base::Time now) {
   const std::size_t receives = filters.size() * kReceivesOfOne;
   memory_.resize((kSends + receives) * kSlotBytes);
   pd_ = adapter_.alloc_pd();
-  const auto handle =
-      adapter_.memory().regions().register_region(pd_, memory_, fabric::kAccessRights);
+  const auto handle = adapter_.memory().regions().register_region(pd_, memory_, kLegRights);
   if (!handle) return handle.error();
   handle_ = *handle;
   start_ = adapter_.memory().start_of(handle_);

@@ -93,7 +93,7 @@ std::size_t Uplinks::step(const std::function<bool(std::size_t)>& is_heard, base
       continue;
     }
     ++moves;
-    base::log_debug(uplinks_[move->peer].peer.text + " is looked for at " + move->to.text());
+    base::log_debug("trying " + uplinks_[move->peer].peer.text + " at " + move->to.text());
   }
   return moves;
 }

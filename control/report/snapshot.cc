@@ -102,7 +102,7 @@ std::string line(const char* name, const std::optional<base::Duration>& span) {
 std::string peer_details(const PeerInfo& peer) {
   std::string out = "\npeer " + printable(peer.name.empty() ? peer.address : peer.name) + ":\n";
   out += line("address", peer.address) + line("state", peer.state) +
-         line("in this state for", peer.since) + line("last heard before", peer.last_heard) +
+         line("in this state for", peer.since) + line("time since last heard", peer.last_heard) +
          line("last error", peer.last_error) + line("next attempt in", peer.next_attempt) +
          line("port", peer.port) + line("LID", peer.lid) + line("program", peer.program) +
          line("key", peer.key) + line("mode", peer.mode) + line("channels", peer.channels) +

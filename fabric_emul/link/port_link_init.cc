@@ -4,7 +4,6 @@
 
 #include "fabric_emul/link/link_ends.h"
 #include "fabric_emul/link/port_link.h"
-#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 namespace {

@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/ip6.h"
 #include "fabric_emul/session/keys.h"
 
 namespace splitnic::fabric::session {
 namespace {
 
 constexpr std::size_t kDatagramsMax = 64;  // of one batch of a link
-// Used while a peer is not known yet: every IPv6 path carries it.
-constexpr std::size_t kDatagramBytesUnknown = 1232;
 
 // Writes a record of each datagram of the batch, one behind the other.
 void seal_batch(RecordKeys& keys, std::uint8_t flags, base::Bytes plain, std::size_t stride,
@@ -217,7 +216,8 @@ PathKind KeyedUnderlay::path_kind(const PeerAddress& to) const {
 
 std::size_t KeyedUnderlay::datagram_bytes_max(const PeerAddress& to) const {
   const Peer* const peer = table_.by_address(to);
-  if (peer == nullptr || !peer->endpoint()) return kDatagramBytesUnknown;
+  // The path of a peer that is not known yet carries at least that.
+  if (peer == nullptr || !peer->endpoint()) return base::kIp6DatagramBytesMin;
   return below_.datagram_bytes_max(*peer->endpoint());
 }
 

@@ -57,9 +57,7 @@ std::optional<Bytes32> bytes_of_base64(std::string_view text) {
 base::Result<PublicKey> parse_public_key(std::string_view text) {
   const auto bytes = bytes_of_base64(text);
   if (bytes) return PublicKey{*bytes};
-  return base::Error(
-      "'" + std::string(text) +
-      "' is not a public key: 44 characters of base64, as splitnic pubkey prints it");
+  return base::Error("'" + std::string(text) + "' is not " + std::string(kPublicKeyForm));
 }
 
 // Any private key shows a point of low order.

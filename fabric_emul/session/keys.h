@@ -18,6 +18,8 @@ namespace splitnic::fabric::session {
 std::string base64_of(const Bytes32& bytes);
 std::optional<Bytes32> bytes_of_base64(std::string_view text);
 
+inline constexpr std::string_view kPublicKeyForm =
+    "a public key: 44 characters of base64, as splitnic pubkey prints it";
 base::Result<PublicKey> parse_public_key(std::string_view text);
 
 // Returns an error if no host can have this key: it is that of the I/O unit, or of nobody.

@@ -17,6 +17,7 @@
 #include "fabric_emul/stream/read_queue.h"
 #include "fabric_emul/stream/stream_context.h"
 #include "fabric_emul/transport/congestion.h"
+#include "fabric_emul/transport/qp_attr.h"
 #include "fabric_emul/transport/receive_credits.h"
 #include "fabric_emul/transport/retransmit_timer.h"
 #include "fabric_emul/transport/send_queue.h"
@@ -28,7 +29,7 @@ struct StreamSendLimits {
   std::size_t depth = 256;                             // work requests
   std::uint64_t window_bytes_max = 1 << 20;            // whatever the peer takes
   std::uint16_t max_rd_atomic = 0;                     // open at a time
-  std::uint8_t retry_count = 7;                        // time-outs without progress
+  std::uint8_t retry_count = kRetryCountMax;           // time-outs without progress
   base::Duration fixed_rto{0};                         // tests: no adaptation
   base::Duration stall_min = std::chrono::seconds(5);  // no failure before this without progress
 };

@@ -97,9 +97,9 @@ void NodeSetup::on_silent(const PortPlace& at, Node& node) {
   node.is_named = true;
   if (!std::exchange(node.lacks_lids, false)) return;
   if (std::exchange(node.is_silent, true)) return;
-  base::log_warn("node " + node.name + " at port " + std::to_string(at.port) + " of switch " +
-                 at.of_switch +
-                 " takes no LID from the subnet manager: its program may be too old for that");
+  base::log_warn(
+      "node " + node.name + " at port " + std::to_string(at.port) + " of switch " + at.of_switch +
+      " does not accept LIDs from the subnet manager: its program may be too old for that");
 }
 
 void NodeSetup::step(base::Time now) {

@@ -122,8 +122,8 @@ void SubnetManager::on_sweep_status(const Target& target, const Smp& reply) {
     if (reply.manager.lid != Lid()) return stand_by(reply.manager);
     has_changed_ = true;
   } else if (unfit_.insert(target.is->name).second) {
-    const char* const what = target.step == Step::kManager ? "subnet manager" : "LIDs of nodes";
-    base::log_warn("switch " + target.is->name + " takes no " + what +
+    const char* const what = target.step == Step::kManager ? "a subnet manager" : "LIDs of nodes";
+    base::log_warn("switch " + target.is->name + " rejects " + what +
                    " that its topology file does not have" + kSameFile);
   }
 }
@@ -263,7 +263,7 @@ void SubnetManager::take_table_reply(Target& target, const Smp& reply) {
   }
   if (reply.status == SmpStatus::kBad && refusing_.insert(target.is->name).second) {
     base::log_warn("switch " + target.is->name +
-                   " takes no tables that its topology file does not allow" + kSameFile);
+                   " rejects tables that its topology file does not allow" + kSameFile);
   }
   if (reply.status != SmpStatus::kDone || parse_smp_table(reply.body, part) != SmpError::kNone ||
       TablePart{part.input, part.block} != target.parts[target.part]) {

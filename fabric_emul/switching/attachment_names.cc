@@ -171,7 +171,7 @@ void Attachment::on_resolved(Named& named, base::Bytes reply) {
   named.lid = lid;
   if (reply.size() < kLidBytes) {
     if (!std::exchange(named.is_unknown, true)) {
-      base::log_warn("the switch at " + below_.name_of(switch_at_) + " knows no node '" +
+      base::log_warn("the switch at " + below_.name_of(switch_at_) + " cannot resolve node '" +
                      named.name + "': is it in the topology file?");
     }
     return;

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/counters.h"
+#include "base/ip6.h"
 #include "fabric_emul/switching/network_layer.h"
 
 namespace splitnic::fabric {
@@ -39,9 +40,8 @@ enum class GateCounter {
 
 class DatagramGate {
  public:
-  // The longest datagram, with its header: the smallest MTU that IPv6 allows, so that no link on a
-  // LAN is too narrow for it (RFC 8200, section 5).
-  static constexpr std::size_t kDatagramBytesMax = 1280;
+  // The longest datagram, with its header: no link on a LAN is too narrow for it.
+  static constexpr std::size_t kDatagramBytesMax = base::kIp6MtuMin;
 
   // `network` of the node outlives this.
   DatagramGate(const NetworkLayer& network, GateSide side) : network_(network), side_(side) {}

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "fabric_emul/switching/queue_lid.h"
-#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 namespace {

@@ -1,13 +1,14 @@
 #include "fabric_emul/switching/topology.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/endian.h"
+#include "base/parse_number.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -132,10 +133,11 @@ std::string lids_name_of(Lid base) {
 std::vector<std::byte> lids_place_of(const SwitchPlan& plan, const PortLids& asks,
                                      std::string_view name) {
   std::vector<std::byte> place;
-  std::uint16_t number = 0;  // no node has it
-  const char* const end = name.data() + name.size();
-  if (std::from_chars(name.data() + kOwnLidsName.size(), end, number).ptr != end) number = 0;
   const PortLids* lids = name == kOwnLidsName ? &asks : nullptr;
+  const auto read = base::parse_number<std::uint16_t>(name.substr(kOwnLidsName.size()), 1,
+                                                      std::numeric_limits<std::uint16_t>::max());
+  if (lids == nullptr && !read) return place;
+  const std::uint16_t number = read.value_or(0);
   for (auto node = plan.nodes.begin(); lids == nullptr && node != plan.nodes.end(); ++node) {
     if (Lid(number) == node->second.base) lids = &node->second;
   }

@@ -133,7 +133,7 @@ std::vector<std::byte> place_of(const SwitchPlan& plan, base::Bytes name);
 
 // RESOLVE of this name asks for the LIDs of the port that asks, and of the other one for those of
 // the node whose base LID this is. The reply has the base LID and the LMC, of 2 bytes each; nothing
-// for a LID that is no node's.
+// for a LID that is no node's. REQUIRES name.starts_with(kOwnLidsName).
 inline constexpr std::string_view kOwnLidsName = "+";
 std::string lids_name_of(Lid base);
 std::vector<std::byte> lids_place_of(const SwitchPlan& plan, const PortLids& asks,

@@ -1,5 +1,5 @@
 // A completion queue: one point of notification for several queue pairs [S000-02]. A completion
-// that finds the queue full sets overflowed() and its queue pair goes to ERR, so no loss is silent.
+// that finds the queue full is counted and its queue pair goes to ERR, so no loss is silent.
 // Thread: the data thread.
 #pragma once
 
@@ -23,10 +23,7 @@ class CompletionQueue {
 
   // Returns false when there is no room.
   bool push(const Wc& wc) {
-    if (entries_.full()) {
-      overflowed_ = true;
-      return false;
-    }
+    if (entries_.full()) return false;
     entries_.push(wc);
     return true;
   }
@@ -39,14 +36,12 @@ class CompletionQueue {
     }
     return n;
   }
-  bool overflowed() const { return overflowed_; }
   bool empty() const { return entries_.empty(); }
   std::size_t depth() const { return entries_.capacity(); }
 
  private:
   base::Ring<Wc> entries_;
   base::MemoryCharge charge_;
-  bool overflowed_ = false;
 };
 
 }  // namespace splitnic::fabric

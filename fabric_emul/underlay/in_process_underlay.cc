@@ -22,7 +22,7 @@ PeerAddress InProcessHub::address_of(std::uint32_t number) {
 
 InProcessUnderlay& InProcessHub::add_endpoint() {
   const auto number = static_cast<std::uint32_t>(endpoints_.size() + 1);
-  endpoints_.push_back(std::unique_ptr<InProcessUnderlay>(new InProcessUnderlay(*this, number)));
+  endpoints_.push_back(std::make_unique<InProcessUnderlay>(*this, number));
   return *endpoints_.back();
 }
 
@@ -34,18 +34,18 @@ InProcessUnderlay* InProcessHub::find(const PeerAddress& address) {
 InProcessUnderlay::InProcessUnderlay(InProcessHub& hub, std::uint32_t number)
     : hub_(hub),
       address_(InProcessHub::address_of(number)),
-      ring_(hub.config_.batch_queue_max + 1) {}
+      ring_(hub.config().batch_queue_max + 1) {}
 
 Underlay::SendStatus InProcessUnderlay::send(const PeerAddress& to, base::Bytes bytes,
                                              std::size_t stride) {
   CHECK(stride > 0 && bytes.size() <= batch_bytes_max());
-  if (std::min(stride, bytes.size()) > hub_.config_.datagram_bytes_max) {
+  if (std::min(stride, bytes.size()) > hub_.config().datagram_bytes_max) {
     return SendStatus::kTooLong;
   }
   InProcessUnderlay* peer = hub_.find(to);
   if (peer == nullptr || !peer->plugged_ || !plugged_) return SendStatus::kRefused;
   if (peer->put(address_, bytes, stride)) return SendStatus::kSent;
-  return hub_.config_.drops_when_full ? SendStatus::kSent : SendStatus::kBlocked;
+  return hub_.config().drops_when_full ? SendStatus::kSent : SendStatus::kBlocked;
 }
 
 bool InProcessUnderlay::put(const PeerAddress& from, base::Bytes bytes, std::size_t stride) {
@@ -69,11 +69,11 @@ std::optional<Underlay::Received> InProcessUnderlay::receive() {
 void InProcessUnderlay::clear() { count_ = 0; }
 
 std::size_t InProcessUnderlay::datagram_bytes_max(const PeerAddress&) const {
-  return hub_.config_.datagram_bytes_max;
+  return hub_.config().datagram_bytes_max;
 }
 
 std::size_t InProcessUnderlay::receive_buffer_bytes() const {
-  return hub_.config_.receive_buffer_bytes;
+  return hub_.config().receive_buffer_bytes;
 }
 
 std::string InProcessUnderlay::name_of(const PeerAddress& peer) const {

@@ -19,6 +19,9 @@ class InProcessHub;
 
 class InProcessUnderlay final : public Underlay {
  public:
+  // Made by the hub, which outlives it.
+  InProcessUnderlay(InProcessHub& hub, std::uint32_t number);
+
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   std::optional<Received> receive() override;
   PathKind path_kind(const PeerAddress&) const override { return path_kind_; }
@@ -36,13 +39,11 @@ class InProcessUnderlay final : public Underlay {
   void set_path_kind(PathKind kind) { path_kind_ = kind; }
 
  private:
-  friend class InProcessHub;
   struct Batch {
     std::vector<std::byte> bytes;  // keeps its capacity
     std::size_t stride = 0;
     PeerAddress from;
   };
-  InProcessUnderlay(InProcessHub& hub, std::uint32_t number);
   bool put(const PeerAddress& from, base::Bytes bytes, std::size_t stride);
 
   InProcessHub& hub_;
@@ -69,11 +70,11 @@ class InProcessHub {
   void set_datagram_bytes_max(std::size_t bytes) { config_.datagram_bytes_max = bytes; }
   // Returns the address of an endpoint, which need not exist.
   static PeerAddress address_of(std::uint32_t number);
+  // Null if there is no such endpoint.
+  InProcessUnderlay* find(const PeerAddress& address);
+  const InProcessConfig& config() const { return config_; }
 
  private:
-  friend class InProcessUnderlay;
-  InProcessUnderlay* find(const PeerAddress& address);
-
   InProcessConfig config_;
   std::vector<std::unique_ptr<InProcessUnderlay>> endpoints_;
 };

@@ -61,7 +61,6 @@ class PcapngWriter {
   bool is_complete() const { return is_complete_; }
   // The size of the file once everything is flushed.
   std::uint64_t bytes() const { return file_bytes_ + used_; }
-  bool has_unwritten() const { return used_ != 0; }
 
   const base::Counters<CaptureCounter>& counters() const { return counters_; }
 

@@ -145,7 +145,7 @@ class ShmUnderlay final : public Underlay {
   std::vector<std::unique_ptr<Wire>> wires_;
   std::size_t next_wire_ = 0;
   bool is_woken_ = true;         // a wake-up or another event may be there to read
-  unsigned empty_receives_ = 0;  // since events were looked for
+  unsigned empty_receives_ = 0;  // since the last poll for events
   std::uint32_t last_number_ = 0;
   std::vector<std::byte> buffer_;  // of the batch that receive() gave out
   base::Counters<ShmCounter> counters_;

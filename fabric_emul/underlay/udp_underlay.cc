@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/host_port.h"
+#include "base/ip6.h"
 #include "base/log.h"
 #include "fabric_emul/underlay/udp_address.h"
 #include "fabric_emul/underlay/udp_route.h"
@@ -21,8 +22,6 @@ namespace splitnic::fabric {
 namespace {
 
 constexpr std::size_t kReceiveBytes = 1 << 17;  // one GRO batch is below 64 KiB
-constexpr std::size_t kBufferBytesMin = 4 << 20;
-constexpr std::size_t kMtuFallback = 1280;  // every IPv6 path carries it
 
 // Of IP and UDP, and the longest packet that has them.
 struct Headers {
@@ -207,12 +206,12 @@ void UdpUnderlay::set_buffers(const UdpConfig& config) {
   // The kernel doubles the requested size, for its own bookkeeping.
   const int got = get_option(fd, SOL_SOCKET, SO_RCVBUF);
   receive_buffer_bytes_ = got > 0 ? static_cast<std::size_t>(got) / 2 : 0;
-  const std::size_t bytes_min = std::min(config.buffer_bytes, kBufferBytesMin);
+  const std::size_t bytes_min = std::min(config.buffer_bytes, kUdpBufferBytesMin);
   if (receive_buffer_bytes_ < bytes_min && config.reports_limits) {
     base::log_warn(
         fmt::format("UDP receive buffer is {} bytes only: loss is likely at speed; raise "
                     "net.core.rmem_max to {}",
-                    receive_buffer_bytes_, kBufferBytesMin));
+                    receive_buffer_bytes_, kUdpBufferBytesMin));
   }
 }
 
@@ -232,7 +231,7 @@ PathKind UdpUnderlay::path_kind(const PeerAddress& to) const {
 std::size_t UdpUnderlay::datagram_bytes_max(const PeerAddress& to) const {
   const auto way = find_way_out(UdpAddress(actual(to)), UdpAddress(local_address()), bind_device_);
   const Headers& headers = is_v4_path(actual(to)) ? kHeadersV4 : kHeadersV6;
-  const std::size_t mtu = std::min(way ? way->mtu : kMtuFallback, headers.packet_bytes_max);
+  const std::size_t mtu = std::min(way ? way->mtu : base::kIp6MtuMin, headers.packet_bytes_max);
   return mtu > headers.bytes ? mtu - headers.bytes : 0;
 }
 

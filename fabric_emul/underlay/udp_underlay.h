@@ -28,6 +28,9 @@
 
 namespace splitnic::fabric {
 
+// With a receive buffer below this, datagrams are lost at speed.
+inline constexpr std::size_t kUdpBufferBytesMin = 4 << 20;
+
 struct UdpConfig {
   std::string
       bind{};  // "10.0.0.1:4791", "[::]:4791", ":4791" (IPv6 and IPv4); empty: any free port

@@ -81,7 +81,7 @@ class Underlay {
   }
   // Ends the claim without sending. Does nothing if there is none.
   virtual void abort(const PeerAddress& /*to*/) {}
-  // What is sent from now on has this DSCP, 0 to 63, in its IP header, by which a network keeps
+  // Sets the DSCP, 0 to 63, in the IP header of what is sent from now on, by which a network keeps
   // classes of traffic apart; at first 0. Carriers without IP ignore it. [S002-43]
   virtual void set_dscp(std::uint8_t /*dscp*/) {}
   // Returns the number of data lanes that have credits on the way to the next node of a switched

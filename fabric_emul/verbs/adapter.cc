@@ -12,8 +12,8 @@
 namespace splitnic::fabric {
 namespace {
 
-constexpr std::size_t kLidMax = 0xFFFF;
-constexpr std::uint16_t kMinRnrTimer = 10;  // x 10 us
+constexpr std::size_t kLidNumberMax = 0xFFFF;  // of 16 bits: LIDs of an adapter are its own
+constexpr std::uint16_t kMinRnrTimer = 10;     // x 10 us
 
 }  // namespace
 
@@ -45,7 +45,7 @@ base::Result<Port*> Adapter::insert_port(Underlay& underlay, const PortConfig& c
   }
   std::size_t lid_base = 0;
   for (const auto& port : ports_) lid_base += 1 + port->config().links_max;
-  if (config.links_max > kLidMax || lid_base + 1 + config.links_max > kLidMax) {
+  if (config.links_max > kLidNumberMax || lid_base + 1 + config.links_max > kLidNumberMax) {
     return base::Error("the ports of an adapter have too many links");
   }
   PortConfig own = config;

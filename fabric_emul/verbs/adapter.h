@@ -71,7 +71,6 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   // REQUIRES that no queue pair uses it.
   void destroy_cq(CqId cq);
   std::size_t poll_cq(CqId cq, std::span<Wc> out) { return cqs_[cq.value]->poll(out); }
-  bool cq_overflowed(CqId cq) const { return cqs_[cq.value]->overflowed(); }
 
   base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
   // A queue pair of the STREAM service, in INIT until connect_qp(). It is destroyed, posted to,

@@ -35,7 +35,7 @@ struct CommonInit {
   // requester (the peer may allow fewer).
   std::uint16_t max_dest_rd_atomic = 0;
   std::uint16_t max_rd_atomic = kReadsMax;
-  std::uint8_t retry_count = 7;
+  std::uint8_t retry_count = kRetryCountMax;
   base::Duration fixed_rto{0};  // tests only
   base::Duration stall_min = std::chrono::seconds(5);
   // The account of the peer, which outlives the queue pair: its tables and the cells that come
@@ -47,14 +47,14 @@ struct QpInit {
   CommonInit common{};
   Service service = Service::kRc;
   std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
-  std::uint16_t ack_interval = 64;    // an ACK after this many cells
+  std::uint16_t ack_interval = QpAttr{}.ack_interval;  // an ACK after this many cells
   bool accepts_rdma = true;
   bool has_datagram_rdma = false;   // UD: RDMA writes of one cell are sent and taken
   bool registers_in_queue = false;  // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
   bool packet_crc = false;
-  bool selective_repeat = true;  // false: go-back-N
-  std::uint8_t rnr_retry = 7;    // 7: indefinitely
+  bool selective_repeat = QpAttr{}.selective_repeat;  // false: go-back-N
+  std::uint8_t rnr_retry = kRnrRetryForever;
   std::uint64_t window_bytes_max = 2 << 20;
 };
 

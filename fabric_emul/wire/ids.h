@@ -16,11 +16,22 @@ using PdId = base::StrongId<struct PdTag, std::uint32_t>;      // protection dom
 using CqId = base::StrongId<struct CqTag, std::uint32_t>;      // completion queue
 using Eui64 = base::StrongId<struct Eui64Tag, std::uint64_t>;  // hardware identity of a component
 
+// A locally administered identity: its first byte is 2, the others are the low 56 of `bits`.
+constexpr Eui64 local_eui64(std::uint64_t bits) {
+  constexpr std::uint64_t kLocal = std::uint64_t{2} << 56;
+  constexpr std::uint64_t kLow = (std::uint64_t{1} << 56) - 1;
+  return Eui64(kLocal | (bits & kLow));
+}
+
 using Psn = base::Serial<struct PsnTag, 24>;                    // packet sequence number
 using Lcn = base::Serial<struct LcnTag, 16>;                    // linear cell number, RC and RD
 using Lsn = base::Serial<struct LsnTag, 16>;                    // link sequence number
 using Msn = base::Serial<struct MsnTag, 24>;                    // completed packets, in ACKs
 using StreamNumber = base::Serial<struct StreamNumberTag, 32>;  // of a byte, STREAM
+
+// LIDs of ports are 1 to this. The network layer of an end node names peers in other subnets by
+// those beyond, which are on no link.
+inline constexpr std::uint16_t kPortLidMax = 0xBFFF;
 
 // A port has 2^LMC LIDs, each of which is a path of its number [S004-18].
 inline constexpr std::uint8_t kLmcMax = 7;

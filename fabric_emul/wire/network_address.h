@@ -14,9 +14,6 @@
 
 namespace splitnic::fabric {
 
-// LIDs of ports are 1 to this. The network layer of an end node names peers in other subnets by
-// those beyond, which are on no link.
-inline constexpr std::uint16_t kPortLidMax = 0xBFFF;
 inline constexpr std::size_t kNetworkAddressBytes = 16;
 inline constexpr std::size_t kSubnetPrefixBytes = 8;
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "fabric_emul/wire/ids.h"
-#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 

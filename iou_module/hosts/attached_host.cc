@@ -107,7 +107,7 @@ void AttachedHost::on_pair_down(messaging::ChannelPair&, const std::string& why)
 messaging::CfgReply AttachedHost::on_cfg_request(messaging::ChannelPair&,
                                                  const messaging::CfgRequest& request) {
   if (request.code != messaging::CfgCode::kEcho && !allowance_.take_request(now_)) {
-    stats_.count(HostCounter::kBusy);
+    stats_.count(AttachedHostCounter::kBusy);
     return {messaging::CfgStatus::kBusy, {}};
   }
   return owner_.on_cfg_request(*this, request);

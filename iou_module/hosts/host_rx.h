@@ -42,10 +42,10 @@ class HostRx {
   // Counts them as ended with the connection. REQUIRES that it is not closed yet.
   void count_ended(base::Time now) {
     connection_.collect_arrived(now);
-    stats_.count(HostCounter::kFromHostFrames, waiting());
-    stats_.count(HostCounter::kFromHostBytes, batch_.bytes());
+    stats_.count(AttachedHostCounter::kFromHostFrames, waiting());
+    stats_.count(AttachedHostCounter::kFromHostBytes, batch_.bytes());
     // Frames that are not for the LAN are counted already; they wait only for those before them.
-    stats_.count(HostCounter::kDropEnded, waiting() - batch_.not_for_lan());
+    stats_.count(AttachedHostCounter::kDropEnded, waiting() - batch_.not_for_lan());
   }
 
  private:

@@ -1,5 +1,6 @@
-// The counters of one host: by HostCounter, by kind of frame (Rmon), and the values of both when
-// the host cleared them. Those of HostCounter stay in the sums of its NIC when it is removed.
+// The counters of one host: by AttachedHostCounter, by kind of frame (Rmon), and the values of both
+// when the host cleared them. Those of AttachedHostCounter stay in the sums of its NIC when it is
+// removed.
 // Thread: the data thread.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace splitnic::iou {
 
-enum class HostCounter {
+enum class AttachedHostCounter {
   kToHostFrames,
   kToHostBytes,
   kDropHostFull,
@@ -42,21 +43,21 @@ enum class HostCounter {
 };
 
 struct HostStats {
-  base::Counters<HostCounter> counters;
+  base::Counters<AttachedHostCounter> counters;
   Rmon rmon;
   StatsBaseline baseline;
 
-  void count(HostCounter counter, std::uint64_t n = 1) { counters.add(counter, n); }
+  void count(AttachedHostCounter counter, std::uint64_t n = 1) { counters.add(counter, n); }
   // A frame was pushed to the host. Frames are [virtio-net header][Ethernet frame].
   void count_to_host(base::Bytes frame) {
-    counters.add(HostCounter::kToHostFrames);
-    counters.add(HostCounter::kToHostBytes, frame.size());
+    counters.add(AttachedHostCounter::kToHostFrames);
+    counters.add(AttachedHostCounter::kToHostBytes, frame.size());
     rmon.count_to_host(frame);
   }
   // A frame of the host was forwarded or dropped.
   void count_from_host(base::Bytes frame) {
-    counters.add(HostCounter::kFromHostFrames);
-    counters.add(HostCounter::kFromHostBytes, frame.size());
+    counters.add(AttachedHostCounter::kFromHostFrames);
+    counters.add(AttachedHostCounter::kFromHostBytes, frame.size());
     rmon.count_from_host(frame);
   }
 };
@@ -64,7 +65,7 @@ struct HostStats {
 }  // namespace splitnic::iou
 
 template <>
-struct splitnic::base::CounterNames<splitnic::iou::HostCounter> {
+struct splitnic::base::CounterNames<splitnic::iou::AttachedHostCounter> {
   static constexpr auto kNames =
       std::to_array<std::string_view>({"iou.to_host.frames",
                                        "iou.to_host.bytes",

@@ -190,7 +190,7 @@ void HostTable::distribute_to_sniffers(base::Bytes frame, const AttachedHost& ex
 }
 
 void HostTable::visit_sums(const base::CounterVisitor& visitor) const {
-  base::Counters<HostCounter> sums = removed_;
+  base::Counters<AttachedHostCounter> sums = removed_;
   messaging::CounterSums of_pairs = removed_pairs_;
   for (const auto& host : hosts_) {
     sums.merge(host->stats().counters);

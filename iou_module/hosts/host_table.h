@@ -115,7 +115,7 @@ class HostTable {
   FormerOwners former_;
   base::Time now_{};
   Hosts hosts_;
-  base::Counters<HostCounter> removed_;
+  base::Counters<AttachedHostCounter> removed_;
   messaging::CounterSums removed_pairs_;
 };
 

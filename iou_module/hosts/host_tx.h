@@ -52,8 +52,8 @@ class HostTx {
   base::Time deadline() const { return delivery_.deadline(); }
   // Counts the frames that end with the connection, by reason. REQUIRES that it is not closed yet.
   void count_ended() {
-    stats_.count(HostCounter::kDropToHostEnded, queue_.size());
-    stats_.count(HostCounter::kLost, connection_.pushes_in_flight());
+    stats_.count(AttachedHostCounter::kDropToHostEnded, queue_.size());
+    stats_.count(AttachedHostCounter::kLost, connection_.pushes_in_flight());
   }
 
  private:

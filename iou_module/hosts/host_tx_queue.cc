@@ -40,7 +40,7 @@ void HostTxQueue::queue_own(base::Bytes frame, std::size_t frame_bytes_max) {
     case VlanRules::Verdict::kDrop:
       break;
   }
-  counters_.add(HostCounter::kDropVlan);
+  counters_.add(AttachedHostCounter::kDropVlan);
   ring_.discard(frame.data() + frame.size());
 }
 
@@ -48,7 +48,7 @@ void HostTxQueue::queue_fitting(base::Bytes frame, std::size_t frame_bytes_max) 
   const bool is_fitting = fits(frame, frame_bytes_max);
   if (is_fitting && !pending_.full()) return enqueue(frame);
   if (is_fitting)
-    counters_.add(HostCounter::kDropHostFull);
+    counters_.add(AttachedHostCounter::kDropHostFull);
   else
     queue_split(frame, frame_bytes_max);
   ring_.discard(frame.data() + frame.size());
@@ -56,11 +56,11 @@ void HostTxQueue::queue_fitting(base::Bytes frame, std::size_t frame_bytes_max) 
 
 void HostTxQueue::queue_copy(base::Bytes frame, std::size_t frame_bytes_max) {
   const VlanRules::Verdict verdict = vlan_verdict(frame);
-  if (verdict == VlanRules::Verdict::kDrop) return counters_.add(HostCounter::kDropVlan);
+  if (verdict == VlanRules::Verdict::kDrop) return counters_.add(AttachedHostCounter::kDropVlan);
   const bool loses_tag = verdict == VlanRules::Verdict::kPassUntagged;
   if (!loses_tag && !fits(frame, frame_bytes_max)) return queue_split(frame, frame_bytes_max);
   const base::MutableBytes room = room_for(frame.size());
-  if (room.empty()) return counters_.add(HostCounter::kDropHostFull);
+  if (room.empty()) return counters_.add(AttachedHostCounter::kDropHostFull);
   std::memcpy(room.data(), frame.data(), frame.size());
   ring_.commit(room.data() + frame.size());
   if (loses_tag) return queue_fitting(take_tag_out(room.first(frame.size())), frame_bytes_max);
@@ -78,30 +78,30 @@ void HostTxQueue::queue_split(base::Bytes frame, std::size_t frame_bytes_max) {
       frame,
       takes_offloads_of(header) ? lan::Segmenter::Mode::kSuper : lan::Segmenter::Mode::kFinished,
       frame_bytes_max);
-  if (!segments) return counters_.add(HostCounter::kDropTooLong);
+  if (!segments) return counters_.add(AttachedHostCounter::kDropTooLong);
   lan::Piece piece;
   std::uint64_t pieces = 0;
   while (segments->next(piece)) {
     ++pieces;
     const base::MutableBytes room = room_for(piece.size());
     if (room.empty()) {
-      counters_.add(HostCounter::kDropHostFull);
+      counters_.add(AttachedHostCounter::kDropHostFull);
       continue;
     }
     const base::MutableBytes written = piece.copy_to(room);
     ring_.commit(written.data() + written.size());
     enqueue(written);
   }
-  if (pieces > 1) counters_.add(HostCounter::kSplit, pieces - 1);
+  if (pieces > 1) counters_.add(AttachedHostCounter::kSplit, pieces - 1);
 }
 
 // A copy with its checksum.
 void HostTxQueue::queue_finished(base::Bytes frame) {
   const base::MutableBytes room = room_for(frame.size());
-  if (room.empty()) return counters_.add(HostCounter::kDropHostFull);
+  if (room.empty()) return counters_.add(AttachedHostCounter::kDropHostFull);
   std::memcpy(room.data(), frame.data(), frame.size());
   const base::MutableBytes finished = room.first(frame.size());
-  if (!lan::finish_checksum(finished)) return counters_.add(HostCounter::kDropTooLong);
+  if (!lan::finish_checksum(finished)) return counters_.add(AttachedHostCounter::kDropTooLong);
   ring_.commit(finished.data() + finished.size());
   enqueue(finished);
 }

@@ -24,8 +24,8 @@ namespace splitnic::iou {
 class HostTxQueue {
  public:
   // All outlive it. `frames_max`: frames that wait.
-  HostTxQueue(const NicSettings& nic, const VlanLimit& limit, base::Counters<HostCounter>& counters,
-              std::size_t frames_max)
+  HostTxQueue(const NicSettings& nic, const VlanLimit& limit,
+              base::Counters<AttachedHostCounter>& counters, std::size_t frames_max)
       : nic_(nic), limit_(limit), counters_(counters), pending_(frames_max) {}
 
   // Without memory, as at first, nothing can be queued. REQUIRES bytes >= 2 * lan::kFrameReserve.
@@ -75,7 +75,7 @@ class HostTxQueue {
 
   const NicSettings& nic_;
   const VlanLimit& limit_;
-  base::Counters<HostCounter>& counters_;
+  base::Counters<AttachedHostCounter>& counters_;
   base::PageMemory memory_;
   lan::FrameRing ring_;
   base::Ring<base::Bytes> pending_;  // frames in the ring, not pushed yet

@@ -10,33 +10,34 @@ namespace {
 
 constexpr std::size_t kTaggedBytes = 512 * 1024;
 
-HostCounter reason_of(HostMeter::Verdict verdict) {
-  return verdict == HostMeter::Verdict::kStorm ? HostCounter::kDropStorm : HostCounter::kDropRate;
+AttachedHostCounter reason_of(HostMeter::Verdict verdict) {
+  return verdict == HostMeter::Verdict::kStorm ? AttachedHostCounter::kDropStorm
+                                               : AttachedHostCounter::kDropRate;
 }
 
 // Returns true if a frame of a host may be forwarded, with its virtio-net header rebuilt; else it
 // is counted by the reason to drop it.
 bool check_frame(AttachedHost& host, base::MutableBytes frame, const lan::WireCost& cost,
                  base::Time now) {
-  const auto drop = [&](HostCounter reason) {
+  const auto drop = [&](AttachedHostCounter reason) {
     host.stats().count(reason);
     return false;
   };
   const NicSettings& nic = host.nic();
-  if (!nic.started) return drop(HostCounter::kDropStopped);
+  if (!nic.started) return drop(AttachedHostCounter::kDropStopped);
   if (frame.size() < lan::kVnetHeaderBytes + lan::kEthernetBytes) {
-    return drop(HostCounter::kDropShort);
+    return drop(AttachedHostCounter::kDropShort);
   }
   if (lan::rebuild(frame, nic.features, nic.mtu) != lan::VnetVerdict::kGood) {
-    return drop(HostCounter::kDropVnet);
+    return drop(AttachedHostCounter::kDropVnet);
   }
   const base::Bytes ethernet = frame.subspan(lan::kVnetHeaderBytes);
   if (!host.rights().may_forge && !nic.owns(lan::source_mac(ethernet))) {
-    return drop(HostCounter::kDropSpoof);
+    return drop(AttachedHostCounter::kDropSpoof);
   }
   const VlanLimit& vlans = host.allowance().vlans();
   if (vlans.is_restricted() && !vlans.passes(frame, nic.vlans.pvid())) {
-    return drop(HostCounter::kDropVlanSent);
+    return drop(AttachedHostCounter::kDropVlanSent);
   }
   const bool is_group = lan::is_multicast(lan::destination_mac(ethernet));
   const HostMeter::Verdict verdict = host.allowance().meter().take(is_group, cost, now);
@@ -199,7 +200,7 @@ bool LanTx::deliver_to_hosts(AttachedHost& from, base::Bytes frame) {
   if (is_wanted)
     counters_.add(LanCounter::kHostToHost);
   else
-    from.stats().count(HostCounter::kDropAway);
+    from.stats().count(AttachedHostCounter::kDropAway);
   return false;
 }
 

@@ -1,10 +1,11 @@
 #include "iou_module/nic/nic_opener.h"
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <string_view>
 #include <thread>
 
+#include "base/parse_number.h"
 #include "messaging/connection.h"
 
 namespace splitnic::iou {
@@ -18,13 +19,20 @@ using control::SideProcess;
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr std::string_view kOpened = "opened";  // with the sockets; else the error
 
-// The next number of a packet "NIC QUEUES".
-std::size_t take_number(std::string_view& text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (text.starts_with(' ')) text.remove_prefix(1);
-  return number;
+// A packet "NIC QUEUES".
+struct Request {
+  std::size_t nic;
+  std::size_t queues;
+};
+
+std::optional<Request> read_request(std::string_view packet) {
+  constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
+  const std::size_t blank = packet.find(' ');
+  if (blank == std::string_view::npos) return std::nullopt;
+  const auto nic = base::parse_number<std::size_t>(packet.substr(0, blank), 0, kMax);
+  const auto queues = base::parse_number<std::size_t>(packet.substr(blank + 1), 0, kMax);
+  if (!nic || !queues) return std::nullopt;
+  return Request{*nic, *queues};
 }
 
 // The ports are closed on return; who receives their descriptors has the sockets then. Returns the
@@ -41,17 +49,24 @@ std::string open_one(const SideProcess::Channel& channel, const lan::PortSpec& n
   return nic.text + ": its sockets cannot be passed on";
 }
 
-// Whoever has taken over the unit gets no other sockets than the unit had, nor many at a time.
+// As open_one(). Whoever has taken over the unit gets no other sockets than the unit had.
+std::string open_requested(const SideProcess::Channel& channel, std::string_view packet,
+                           const std::vector<lan::PortSpec>& nics, const lan::PortOptions& options,
+                           std::size_t queues_max) {
+  const auto request = read_request(packet);
+  if (!request) return "the request is not a NIC and a number of queues";
+  const bool may_open = request->nic < nics.size() &&
+                        nics[request->nic].kind == lan::PortSpec::Kind::kPacket &&
+                        request->queues > 0 && request->queues <= queues_max;
+  if (!may_open) return "no NIC that it opens, or too many queues";
+  return open_one(channel, nics[request->nic], options, request->queues);
+}
+
+// The pause: nor does it get many at a time.
 void serve(const SideProcess::Channel& channel, const std::vector<lan::PortSpec>& nics,
            const lan::PortOptions& options, std::size_t queues_max) {
   while (const auto packet = channel.receive()) {
-    std::string_view text = *packet;
-    const std::size_t nic = take_number(text);
-    const std::size_t queues = take_number(text);
-    const bool may_open = nic < nics.size() && nics[nic].kind == lan::PortSpec::Kind::kPacket &&
-                          queues > 0 && queues <= queues_max;
-    const std::string error = may_open ? open_one(channel, nics[nic], options, queues)
-                                       : "no NIC that it opens, or too many queues";
+    const std::string error = open_requested(channel, *packet, nics, options, queues_max);
     if (!error.empty()) channel.send(error);
     std::this_thread::sleep_for(kPause);
   }

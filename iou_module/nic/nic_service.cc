@@ -202,7 +202,7 @@ CfgReply NicService::set_filter(AttachedHost& host, const CfgRequest& request) {
   }
   // A list that is too long is not widened to everything. [H-2]
   if (many_unicast) {
-    host.stats().count(HostCounter::kRefusedAddress);
+    host.stats().count(AttachedHostCounter::kRefusedAddress);
     return not_permitted<cfg::SetFilterReply>(Refusal::kTooMany);
   }
   wanted.promiscuous = f.promiscuous();
@@ -249,7 +249,7 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
                             : request.code == CfgCode::kVlanAdd ? limit.may_use(id)
                                                                 : true;
   if (!is_permitted) {
-    host.stats().count(HostCounter::kRefusedVlan);
+    host.stats().count(AttachedHostCounter::kRefusedVlan);
     return refuse(CfgStatus::kNotPermitted);
   }
   if (request.code == CfgCode::kSetPvid)

@@ -47,7 +47,7 @@ CfgReply NicService::set_qos(AttachedHost& host, const CfgRequest& request) {
   const auto wanted = messaging::QosMap::parse(ask.priorities(), ask.code_points());
   if (!wanted) return refuse(CfgStatus::kBadValue);
   if (host.rights().sl && !wanted->empty()) {
-    host.stats().count(HostCounter::kRefusedLevel);
+    host.stats().count(AttachedHostCounter::kRefusedLevel);
     return refuse(CfgStatus::kNotPermitted);
   }
   host.nic().qos = *wanted;

@@ -11,7 +11,7 @@ namespace splitnic::iou {
 // Addresses that the host has already stay.
 std::optional<Refusal> NicService::check_settings(AttachedHost& host, const NicSettings& settings) {
   if (settings.filter.promiscuous && !host.rights().may_sniff) {
-    host.stats().count(HostCounter::kRefusedPromiscuous);
+    host.stats().count(AttachedHostCounter::kRefusedPromiscuous);
     if (host.allowance().is_first_sniff_refusal()) {
       const std::string& name = host.identity().name();
       base::log_warn(
@@ -41,7 +41,7 @@ AddressPolicy::Own NicService::own_address() const {
 
 // Once for each address: a host asks for it again and again.
 void NicService::log_refusal(AttachedHost& host, const lan::MacAddress& mac, Refusal why) {
-  host.stats().count(HostCounter::kRefusedAddress);
+  host.stats().count(AttachedHostCounter::kRefusedAddress);
   if (!host.allowance().is_new_refusal(mac)) return;
   const std::string& name = host.identity().name();
   base::log_warn({base::EventKind::kRefused, name},

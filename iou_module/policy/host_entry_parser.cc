@@ -22,9 +22,6 @@ namespace {
 using fabric::session::parse_public_key;
 
 constexpr std::size_t kBlocksMax = 64;
-// fabric::kPortLidMax, as in the topology file. This folder does not see it;
-// tests/unit/iou_module/hosts_file_test.cc compares them.
-constexpr std::uint64_t kLidMax = 0xBFFF;
 constexpr std::uint64_t kPartitionMax = 0xFFFF;
 constexpr std::uint64_t kFramesMax = 1'000'000'000;
 // The largest number is no user: chown(2) takes it for "leave as it is".
@@ -191,8 +188,7 @@ base::Status Draft::read_key(const control::TomlField& field) {
   const auto text = field.text("a public key in base64");
   if (!text) return text.error();
   const auto key = parse_public_key(*text);
-  if (!key)
-    return field.is_not("a public key: 44 characters of base64, as splitnic pubkey prints it");
+  if (!key) return field.is_not(std::string(fabric::session::kPublicKeyForm));
   if (!unit_.public_key) return field.error("--key-file is missing: the I/O unit has no key");
   if (const auto good = fabric::session::check_key_of_host(*key, *unit_.public_key); !good) {
     return field.error(good.error().text());
@@ -207,7 +203,7 @@ base::Status Draft::read_uid(const control::TomlField& field) {
 }
 
 base::Status Draft::read_lid(const control::TomlField& field) {
-  const auto lid = field.number(1, kLidMax, "a LID");
+  const auto lid = field.number(1, fabric::kPortLidMax, "a LID");
   if (!lid) return lid.error();
   if (!unit_.has_vouched_lids) {
     return field.error("the I/O unit is attached to no switch with keys, which would prove it");

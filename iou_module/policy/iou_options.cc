@@ -11,7 +11,8 @@ namespace splitnic::iou {
 namespace {
 
 constexpr const char* kProgram = "splitnic-iou";
-constexpr const char* kDefaultListen = "udp://[::]:7471";
+
+std::string default_listen() { return "udp://[::]:" + std::to_string(control::kUnitPort); }
 
 struct Arguments {
   std::vector<std::string> lan;
@@ -36,9 +37,10 @@ void add_options(CLI::App& app, Arguments& into) {
       ->required();
   control::add_repeated(
       app, "--listen", into.listen,
-      "Where hosts attach: udp://ADDRESS:PORT or shm://NAME, udp:// and :7471 may be left out; may "
-      "repeat (default " +
-          std::string(kDefaultListen) + ", which is every address, IPv4 too)",
+      control::with_default("Where hosts attach: udp://ADDRESS:PORT or shm://NAME (udp:// and :" +
+                                std::to_string(control::kUnitPort) +
+                                " may be left out); may repeat",
+                            default_listen() + ", which is every address, IPv4 too"),
       "ADDR");
   control::add_repeated(
       app, "--attach", into.attach,
@@ -52,7 +54,7 @@ void add_options(CLI::App& app, Arguments& into) {
                         "--attach, in its order",
                         "KEY");
   app.add_option("--max-hosts", into.max_hosts,
-                 "Maximum number of hosts (default " + into.max_hosts + ")")
+                 control::with_default("Maximum number of hosts", into.max_hosts))
       ->type_name("N");
   control::add_repeated(app, "--allow", into.allow,
                         "Addresses that may attach; may repeat (default all)", "CIDR");
@@ -65,13 +67,16 @@ void add_options(CLI::App& app, Arguments& into) {
       ->type_name("FILE");
   app.add_option(
          "--lan-mtu", into.lan_mtu,
-         "Whether a host may change the MTU of the NIC itself: keep or follow (default keep)")
+         control::with_default(
+             "Whether a host may change the MTU of the NIC itself: keep or follow", into.lan_mtu))
       ->type_name("RULE");
   app.add_flag("--exclusive", into.is_exclusive,
                "Serve one host per NIC at a time and refuse others until it leaves");
   app.add_option("--lan-mac", into.lan_mac,
-                 "Whether the NIC's own address is that of its host: keep or follow, which needs "
-                 "--exclusive and a pcap: or packet: port (default keep)")
+                 control::with_default(
+                     "Whether the NIC's own address is that of its host: keep or follow, which "
+                     "needs --exclusive and a pcap: or packet: port",
+                     into.lan_mac))
       ->type_name("RULE");
   app.add_flag(
       "--announce", into.is_announced,
@@ -125,7 +130,7 @@ base::Status check_ownership(const Arguments& typed, IouOptions& out) {
   });
   if (at == out.lan.end()) return {};
   return base::Error("--lan-mac follow: " + at->text +
-                     " is no card whose address can follow: use packet: or pcap:");
+                     " is not a NIC whose address can follow: use packet: or pcap:");
 }
 
 // Whether hosts come by UDP without a switch between, which need their keys.
@@ -156,7 +161,7 @@ base::Status check_apart(const control::Endpoint& a, const control::Endpoint& b)
 
 base::Status check_listen(const Arguments& typed, IouOptions& out) {
   std::vector<std::string> all = typed.listen;
-  if (all.empty() && typed.attach.empty()) all.emplace_back(kDefaultListen);
+  if (all.empty() && typed.attach.empty()) all.push_back(default_listen());
   for (const std::string& text : all) {
     const auto endpoint = control::parse_unit_endpoint(text);
     if (!endpoint) return endpoint.error().within("--listen");

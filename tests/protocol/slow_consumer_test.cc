@@ -76,7 +76,8 @@ class World {
   QpState state_at_receiver() { return pair_.a().qp(at_a_).state(); }
   QpState state_at_sender() { return pair_.b().qp(at_b_).state(); }
   bool has_overflowed() {
-    return pair_.a().adapter->cq_overflowed(cq_a_) || pair_.b().adapter->cq_overflowed(cq_b_);
+    return pair_.a().count(TransportCounter::kCqOverflow) > 0 ||
+           pair_.b().count(TransportCounter::kCqOverflow) > 0;
   }
   std::uint64_t taken = 0;   // by the one
   std::uint64_t failed = 0;  // sends of the one

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <set>
+#include <type_traits>
 
 #include "tests/support/adapter_pair.h"
 #include "tests/support/cell_maker.h"
@@ -11,7 +12,14 @@ namespace splitnic::fabric::testing::work_request_test {
 
 using namespace std::chrono_literals;
 
+// Whether Adapter::post_recv() takes one.
+template <class Wr>
+constexpr bool kIsReceived =
+    std::is_invocable_v<decltype(&Adapter::post_recv), Adapter&, Qpn, const Wr&>;
+static_assert(kIsReceived<RecvWr>);
+
 TEST(WorkRequestTest, S000_03_X_36_four_odd_pieces_arrive_as_one) {
+  static_assert(!kIsReceived<SendWr>, "the receive queue holds receives only");
   AdapterPair pair;
   const QpPair qp = pair.connect(QpInit{});
   Memory& one = pair.b().memory(5000, 1);
@@ -30,6 +38,7 @@ TEST(WorkRequestTest, S000_03_X_36_four_odd_pieces_arrive_as_one) {
   ASSERT_TRUE(pair.b().post_send(qp.b, pieces));
   ASSERT_TRUE(pair.run_until([&] { return !pair.a().received.empty(); }));
   EXPECT_EQ(pair.a().received[0].bytes, 4380U);
+  EXPECT_EQ(pair.a().received[0].op, WcOp::kReceive);
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to.bytes.begin()));
 
   to.clear();

@@ -137,7 +137,7 @@ TEST(SimRecovery, L_31_two_seconds_without_a_path_end_no_queue_pair) {
   expect_working(world);
 }
 
-// With traffic in flight the queue pairs give up; within a second after the path is there again so
+// With traffic in flight the queue pairs give up; within a second after the path is back so
 // is the pair.
 TEST(SimRecovery, L_31_thirty_seconds_end_the_pair_and_it_comes_back) {
   World world(config_of(32));

@@ -35,7 +35,7 @@ inline constexpr auto kFabricNames = std::to_array<std::string_view>({"Adapter",
                                                                       "UdpAddress",
                                                                       "Underlay",
                                                                       "UnderlayDecorator",
-                                                                      "name",
+                                                                      "kPortLidMax",
                                                                       "number_of",
                                                                       "session",
                                                                       "text_of"});

@@ -69,6 +69,8 @@ inline constexpr auto kWordList = std::to_array<WordRule>({
     {"by turns", "in round robin", kProse},
     {"further queue*|pair*|channel*|host*|connection*|one|ones", "additional", kProse},
     {"cold reading", "review by a fresh reader", kProse},
+    {"is|are|was|were looked for", "trying ADDRESS; searched for, looked up", kProse},
+    {"there again", "is back", kProse},
     {kPerUnit, "per second, per frame, ...", kProse, kNotPerUnit},
     {kOnePerUnit, "one per frame, ...", kProse, kNotPerUnit},
     {"a second|turn|minute|frame|host|pool|message|batch", "PerSecond, PerFrame, ...",

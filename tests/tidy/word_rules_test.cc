@@ -23,6 +23,13 @@ TEST(WordRules, each_place_where_prose_stands) {
   EXPECT_EQ(count("CMakeLists.txt", "# It begins anew.\n"), 1U);
 }
 
+TEST(WordRules, lines_of_the_log_are_plain_english) {
+  EXPECT_EQ(count("base/a.cc", "log(name + \" is there again\");\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "log(name + \" is looked for at \" + address);\n"), 1U);
+  EXPECT_EQ(count("base/a.cc", "log(\"trying \" + name + \" at \" + address);\n"), 0U);
+  EXPECT_EQ(count("base/a.cc", "log(name + \" is back\");\n"), 0U);
+}
+
 TEST(WordRules, code_is_no_prose) {
   EXPECT_EQ(count("base/a.cc", "int beside = nobodys(figures);\n"), 0U);
   EXPECT_EQ(count("tests/bench/a.py", "figures = beside(figure)\n"), 0U);

@@ -94,7 +94,7 @@ check_strangers() {
   ip -n "$ns_iou" link del lan0
   veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no new LAN"
   address_lan
-  wait_until 5 grep -q "lan0 is there again" "$work/iou.log" || fail "the NIC that is back is not used"
+  wait_until 5 grep -q "lan0 is back" "$work/iou.log" || fail "the NIC that is back is not used"
   no_stranger_attaches
   plain
   start_host

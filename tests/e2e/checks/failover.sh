@@ -206,7 +206,7 @@ check_settings() {
 has_all_settings() {
   local now
   now=$(settings_at iou)
-  [[ $now == *'"vlans"'* && $now == *'"service_levels"'* && $now == *02:00:00:00:00:99* ]] && sleep 0.3 && [ "$(settings_at iou)" = "$now" ]
+  [[ $now == *'"vlans"'* && $now == *'"service_levels"'* && $now == *'"filter": "1 more'* ]] && sleep 0.3 && [ "$(settings_at iou)" = "$now" ]
 }
 # settings_at UNIT [WITHOUT...]: of the host, as the unit has them; nothing while it is not attached there.
 settings_at() { ask "$1" show --verbose --json | "$python" -c 'import json, sys

@@ -74,6 +74,7 @@ check_killed() {
   start_host --config "$work/host.toml"
   wait_until 10 has_run up || fail "--up has not run"
   has_run down && fail "--down has run without --up"
+  : >"$work/up.go"
   stop host KILL || fail "the host was not killed"
   wait_until 10 has_run down || fail "--down has not run"
   refuses 2 "--up: no command" "$bin/splitnic-host" --connect udp://192.0.2.7 --insecure-lab --up ""

@@ -150,7 +150,7 @@ assert office["rights"] == "macs=1 memory=32M" and lab["rights"] == "default", (
   begin_pings pings "$ns_host" 10.77.0.2
   hosts_are office lab
   equal "the reply" "$(reload)" "2 hosts: 0 added, 0 removed, 1 changed"
-  wait_until 2 grep -q "host office at 10.99.0.1:[0-9]* has other rights: sniff" "$work/iou.log" || fail "no line in the log"
+  wait_until 2 grep -q "the rights of host office at 10.99.0.1:[0-9]* have changed: sniff" "$work/iou.log" || fail "no line in the log"
   equal "rights" "$(peer office rights)" sniff
   end_pings pings
   ask host peers 2>/dev/null && fail "a host has no peers"

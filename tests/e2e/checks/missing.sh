@@ -71,7 +71,7 @@ check_one_unplugged() {
   plug_in_lan1
   check_used_again lan1 "$ns_second"
   sleep 1.5
-  equal "times that it came back" "$(grep -c "$port:lan1 is there again" "$work/iou.log")" 1
+  equal "times that it came back" "$(grep -c "$port:lan1 is back" "$work/iou.log")" 1
   comes_times iou back "$port:lan1" 1
   equal "events of the other NIC" "$(events_of iou gone "$port:lan0") $(events_of iou back "$port:lan0")" "0 0"
   comes_times iou gone "$port:lan1" 1
@@ -85,7 +85,7 @@ check_used_again() {
   within "frames through the NIC that is back" 3000 reply "$2" 10.77.0.2
   equal "promiscuity of $1" "$(ip -n "$ns_iou" -d link show "$1" | sed -nE 's/.* promiscuity ([0-9]+).*/\1/p')" 1
   equal "sockets at $1" "$(packet_sockets "$1")" "$(queues_of iou)"
-  log_has iou "$port:$1 is there again" || fail "nothing about it in the log"
+  log_has iou "$port:$1 is back" || fail "nothing about it in the log"
 }
 packet_sockets() { in_ns "$ns_iou" awk -v index_="$(ip -n "$ns_iou" -o link show "$1" | cut -d : -f 1)" 'NR > 1 && $5 == index_ { n++ } END { print n + 0 }' /proc/net/packet; }
 
@@ -140,7 +140,7 @@ check_opener() {
   within "no carrier" 3000 carrier_is "$ns_second" nic0 0
   plug_in_lan1
   within "the NIC is noticed" 5000 log_has iou "the process that opens NICs has ended: start again"
-  within "what to do" 5000 log_has iou "$port:lan1 is there again: start again to use it"
+  within "what to do" 5000 log_has iou "$port:lan1 is back: start again to use it"
   comes_times iou gone "$port:lan1" 1
   comes_times iou back "$port:lan1" 1
   running iou || fail "the unit has ended"
@@ -161,7 +161,7 @@ check_one_returns() {
   wait "${pid_of[iou]}" || status=$?
   unset "pid_of[iou]"
   equal "exit status" "$status" 1
-  log_has iou "$port:lan1 is there again: starting again to use it" || fail "no reason in the log"
+  log_has iou "$port:lan1 is back: starting again to use it" || fail "no reason in the log"
 }
 
 check_one_missing() {

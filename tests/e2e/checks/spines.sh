@@ -116,7 +116,7 @@ check_paths() {
   start relay "$ns_host" "$python" -B "$e2e/relay.py" "${relayed##*:}" "${direct%:*}" "${direct##*:}" 1 loss=1
   wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
   start host "$ns_host" "$bin/splitnic-host" --connect "udp://unit:1?via=$direct&path=2" --tap nic0 --name hosta --insecure-lab
-  wait_until 5 grep -qs "knows no node 'unit+2'" "$work/host.log" || fail "a third LID"
+  wait_until 5 grep -qs "cannot resolve node 'unit+2'" "$work/host.log" || fail "a third LID"
   stop host
   for path in 0 1; do
     host_by_path "$path" "$direct"

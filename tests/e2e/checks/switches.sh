@@ -411,7 +411,7 @@ check_refused() {
     --name sw1 --control "$work/switch1.sock" --insecure-lab
   iou_address='nobody:1?via=10.99.0.2:7500'
   start_host
-  within "the log names it" 10000 grep -q "knows no node 'nobody'" "$work/host.log"
+  within "the log names it" 10000 grep -q "cannot resolve node 'nobody'" "$work/host.log"
   stop host TERM
   iou_address=10.99.0.2:7501
   start_host

@@ -177,7 +177,7 @@ TEST_F(WorkerTest, B_04_options_that_are_read_again_change_the_interface_or_noth
   worker.stop(clock_.now());
 }
 
-TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
+TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_found_later) {
   options_.units.push_back(unit("udp://unit.example:7471"));
   const control::Uplinks::Endpoints known{options_.units[0].connect, std::nullopt};
   HostWorker worker(process_, options_, 0);

@@ -53,7 +53,7 @@ TEST_F(AddressRightsTest,
 TEST_F(AddressRightsTest, H_1_a_machine_that_is_heard_by_group_frames_only_gets_its_address_back) {
   attach_both();
   ASSERT_EQ(filter_refusal_of(host, {kGateway}), std::nullopt);
-  lan_sends(kEverybody, kGateway);
+  lan_sends(kBroadcast, kGateway);
   const std::size_t got = host.got.size();
   EXPECT_TRUE(sends(other, frame_of(kGateway, mac_number(2), 2)));
   EXPECT_EQ(host.got.size(), got) << "and not to the host";
@@ -61,14 +61,14 @@ TEST_F(AddressRightsTest, H_1_a_machine_that_is_heard_by_group_frames_only_gets_
 
 TEST_F(AddressRightsTest, H_1_a_frame_that_the_lan_returns_to_its_sender_takes_nothing_from_it) {
   attach_both();
-  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1)));
-  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  ASSERT_TRUE(sends(host, frame_of(kBroadcast, mac_number(1), 1)));
+  harness.lan().queue(frame_of(kBroadcast, mac_number(1), 1));
   harness.run(5ms);
   EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
   EXPECT_EQ(refusal_of(host, mac_number(1)), std::nullopt);
   // Another frame, or the same much later, is of another machine.
   harness.run(2s);
-  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  harness.lan().queue(frame_of(kBroadcast, mac_number(1), 1));
   harness.run(5ms);
   EXPECT_TRUE(sends(other, frame_of(mac_number(1), mac_number(2), 2)));
 }
@@ -76,8 +76,8 @@ TEST_F(AddressRightsTest, H_1_a_frame_that_the_lan_returns_to_its_sender_takes_n
 // Frames that are short have padding when they return.
 TEST_F(AddressRightsTest, H_1_a_short_frame_that_the_lan_returns_takes_nothing_from_its_sender) {
   attach_both();
-  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1, 0, 12 + 42)));
-  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1, 0, 12 + 60));
+  ASSERT_TRUE(sends(host, frame_of(kBroadcast, mac_number(1), 1, 0, 12 + 42)));
+  harness.lan().queue(frame_of(kBroadcast, mac_number(1), 1, 0, 12 + 60));
   harness.run(5ms);
   EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
 }
@@ -102,8 +102,8 @@ void force_crc(Frame& frame, const Frame& other) {
 TEST_F(AddressRightsTest, H_1_a_frame_of_another_machine_is_no_returned_one) {
   attach_both();
   ASSERT_EQ(filter_refusal_of(host, {kGateway}), std::nullopt);
-  const Frame of_gateway = frame_of(kEverybody, kGateway, 7);
-  Frame forged = frame_of(kEverybody, mac_number(1), 7);
+  const Frame of_gateway = frame_of(kBroadcast, kGateway, 7);
+  Frame forged = frame_of(kBroadcast, mac_number(1), 7);
   force_crc(forged, of_gateway);
   ASSERT_TRUE(sends(host, forged));
   harness.lan().queue(of_gateway);
@@ -116,12 +116,12 @@ TEST_F(AddressRightsTest, H_1_a_frame_of_another_machine_is_no_returned_one) {
 // Another host cannot make the unit forget what a host has sent.
 TEST_F(AddressRightsTest, H_1_each_host_is_known_by_its_own_group_frames) {
   attach_both();
-  ASSERT_TRUE(sends(host, frame_of(kEverybody, mac_number(1), 1)));
+  ASSERT_TRUE(sends(host, frame_of(kBroadcast, mac_number(1), 1)));
   for (std::uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(other.push(frame_of(kEverybody, mac_number(2), i)));
+    ASSERT_TRUE(other.push(frame_of(kBroadcast, mac_number(2), i)));
   }
   harness.run(5ms);
-  harness.lan().queue(frame_of(kEverybody, mac_number(1), 1));
+  harness.lan().queue(frame_of(kBroadcast, mac_number(1), 1));
   harness.run(5ms);
   EXPECT_FALSE(sends(other, frame_of(mac_number(1), mac_number(2), 1)));
 }

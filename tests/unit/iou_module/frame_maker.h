@@ -14,7 +14,7 @@ namespace splitnic::iou::harness {
 using Frame = std::vector<std::byte>;
 
 inline constexpr lan::MacAddress kPeer{0x02, 0, 0, 0, 0, 0x99};
-inline constexpr lan::MacAddress kEverybody{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+inline constexpr lan::MacAddress kBroadcast{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 inline lan::MacAddress mac_number(std::uint8_t n) { return {0x02, 0, 0, 0, 1, n}; }
 
 // [vnet header, all 0][destination][source][tag, if any][0x88B5][number, 4][zeros]

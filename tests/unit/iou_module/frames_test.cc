@@ -13,7 +13,7 @@ TEST(FramesTest, S001_25_frames_of_unlisted_vlans_do_not_come_to_the_host) {
     ASSERT_EQ(harness.vlan(host, CfgCode::kVlanAdd, 5), CfgStatus::kOk);
     const std::vector<Frame> sent{
         frame_of(mac_number(1), kPeer, 1), frame_of(mac_number(1), kPeer, 2, 5),
-        frame_of(mac_number(1), kPeer, 3, 6), frame_of(kEverybody, kPeer, 4, 6)};
+        frame_of(mac_number(1), kPeer, 3, 6), frame_of(kBroadcast, kPeer, 4, 6)};
     for (const Frame& frame : sent) harness.lan().queue(frame);
     harness.run(5ms);
     EXPECT_EQ(host.got, (std::vector<Frame>{sent[0], sent[1]}));
@@ -101,10 +101,10 @@ TEST(FramesTest, S001_25_two_hosts_of_one_vlan_reach_each_other) {
   ASSERT_TRUE(harness.attach(stranger, mac_number(3)));
   ASSERT_EQ(harness.vlan(access, CfgCode::kSetPvid, 7), CfgStatus::kOk);
   ASSERT_EQ(harness.vlan(stranger, CfgCode::kVlanAdd, 8), CfgStatus::kOk);
-  ASSERT_TRUE(access.push(frame_of(kEverybody, mac_number(1), 1, 0, 96)));
+  ASSERT_TRUE(access.push(frame_of(kBroadcast, mac_number(1), 1, 0, 96)));
   ASSERT_TRUE(access.push(frame_of(mac_number(2), mac_number(1), 2, 0, 96)));
   harness.run(5ms);
-  EXPECT_EQ(trunk.got, (std::vector<Frame>{frame_of(kEverybody, mac_number(1), 1, 7, 100),
+  EXPECT_EQ(trunk.got, (std::vector<Frame>{frame_of(kBroadcast, mac_number(1), 1, 7, 100),
                                            frame_of(mac_number(2), mac_number(1), 2, 7, 100)}));
   EXPECT_TRUE(stranger.got.empty());
   EXPECT_EQ(harness.written[0].size(), 1U) << "the broadcast";
@@ -173,14 +173,14 @@ TEST(FramesTest, a_frame_for_another_host_is_given_once_while_the_lan_is_blocked
   TestHost& other = harness.other;
   harness.lan().writes_blocked = true;
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(1), 1)));
-  ASSERT_TRUE(host.push(frame_of(kEverybody, mac_number(1), 2)));
+  ASSERT_TRUE(host.push(frame_of(kBroadcast, mac_number(1), 2)));
   ASSERT_TRUE(host.push(frame_of(mac_number(2), mac_number(1), 3)));
   ASSERT_TRUE(host.push(frame_of(kPeer, mac_number(9), 4)));
   harness.run(5ms);
   harness.lan().writes_blocked = false;
   harness.run(5ms);
   EXPECT_EQ(harness.written[0].size(), 2U);
-  EXPECT_EQ(other.got, (std::vector<Frame>{frame_of(kEverybody, mac_number(1), 2),
+  EXPECT_EQ(other.got, (std::vector<Frame>{frame_of(kBroadcast, mac_number(1), 2),
                                            frame_of(mac_number(2), mac_number(1), 3)}));
   EXPECT_EQ(harness.count("iou.host_to_host"), 1U);
   EXPECT_EQ(harness.count("iou.from_host.drop.spoof"), 1U);
@@ -234,7 +234,7 @@ TEST(FramesTest, S001_25_a_frame_that_waits_for_the_lan_is_checked_once) {
     harness.lan().writes_blocked = true;
     // All are checked before the LAN takes one: the one that is not for the LAN comes last.
     const Frame to_lan = frame_of(kPeer, mac_number(1), 1);
-    const Frame to_all = frame_of(kEverybody, mac_number(1), 2);
+    const Frame to_all = frame_of(kBroadcast, mac_number(1), 2);
     const Frame to_other = frame_of(mac_number(2), mac_number(1), 3);
     for (const Frame& frame : {to_lan, to_all, to_other}) ASSERT_TRUE(host.push(frame));
     harness.run(5ms);

@@ -63,8 +63,8 @@ TEST_F(HostDeliveryTest, pushes_in_order_as_much_as_the_connection_takes) {
   EXPECT_EQ(connection.pushed, (std::vector<Frame>{frame_of(mac_number(1), kPeer, 0),
                                                    frame_of(mac_number(1), kPeer, 1)}));
   EXPECT_EQ(queue.size(), 1U);
-  EXPECT_EQ(stats.counters[HostCounter::kToHostFrames], 2U);
-  EXPECT_EQ(stats.counters[HostCounter::kToHostBytes], 200U);
+  EXPECT_EQ(stats.counters[AttachedHostCounter::kToHostFrames], 2U);
+  EXPECT_EQ(stats.counters[AttachedHostCounter::kToHostBytes], 200U);
   EXPECT_EQ(stats.rmon.counters()[RmonCounter::kToHostUnicast], 2U);
   EXPECT_FALSE(pump(kStart)) << "nothing more is taken";
 }

@@ -36,7 +36,7 @@ struct HostTxQueueTest : ::testing::Test {
     }
     return all;
   }
-  std::uint64_t count(HostCounter counter) const { return counters[counter]; }
+  std::uint64_t count(AttachedHostCounter counter) const { return counters[counter]; }
   static Frame super_frame(std::size_t payload_bytes) {
     return lan::frame_builder::make_frame({.payload_bytes = payload_bytes, .gso_size = 1448});
   }
@@ -44,7 +44,7 @@ struct HostTxQueueTest : ::testing::Test {
   NicSettings nic;
   HostRights rights;
   VlanLimit limit{rights};
-  base::Counters<HostCounter> counters;
+  base::Counters<AttachedHostCounter> counters;
   HostTxQueue queue{nic, limit, counters, kFramesMax};
 };
 
@@ -69,7 +69,7 @@ TEST_F(HostTxQueueTest, S001_08_what_does_not_fit_is_counted_and_leaves_nothing_
   const Frame frame = frame_of(mac_number(1), kPeer);
   for (std::size_t i = 0; i < kFramesMax; ++i) queue.queue_copy(frame, kElement);
   queue.queue_copy(frame, kElement);
-  EXPECT_EQ(count(HostCounter::kDropHostFull), 1U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropHostFull), 1U);
   EXPECT_EQ(queue.size(), kFramesMax);
   EXPECT_EQ(queue.ring().frames(), kFramesMax);
 }
@@ -78,14 +78,14 @@ TEST_F(HostTxQueueTest, S001_08_a_queue_without_memory_drops_all) {
   HostTxQueue bare(nic, limit, counters, kFramesMax);
   bare.queue_copy(frame_of(mac_number(1), kPeer), kElement);
   EXPECT_TRUE(bare.empty());
-  EXPECT_EQ(count(HostCounter::kDropHostFull), 1U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropHostFull), 1U);
 }
 
 TEST_F(HostTxQueueTest, S001_25_frames_of_other_vlans_are_dropped_and_leave_the_ring) {
   nic.vlans.add(5);
   queue.queue_own(read(frame_of(mac_number(1), kPeer, 1, 6)), kElement);
   queue.queue_copy(frame_of(mac_number(1), kPeer, 2, 6), kElement);
-  EXPECT_EQ(count(HostCounter::kDropVlan), 2U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropVlan), 2U);
   EXPECT_EQ(queue.ring().frames(), 0U);
   queue.queue_copy(frame_of(mac_number(1), kPeer, 3, 5), kElement);
   EXPECT_EQ(queue.size(), 1U);
@@ -95,7 +95,7 @@ TEST_F(HostTxQueueTest, M_4_the_rights_restrict_more_than_the_settings) {
   rights.vlans.emplace().set(5);
   limit = VlanLimit(rights);
   queue.queue_copy(frame_of(mac_number(1), kPeer, 1, 6), kElement);
-  EXPECT_EQ(count(HostCounter::kDropVlan), 1U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropVlan), 1U);
   queue.queue_copy(frame_of(mac_number(1), kPeer, 2, 5), kElement);
   EXPECT_EQ(queue.size(), 1U);
 }
@@ -118,7 +118,7 @@ TEST_F(HostTxQueueTest, S001_28_a_super_frame_is_split_for_elements_or_for_the_h
   queue.queue_copy(frame, 8192);
   const std::vector<Frame> supers = take_all();
   EXPECT_EQ(supers.size(), 2U);
-  EXPECT_EQ(count(HostCounter::kSplit), 1U);
+  EXPECT_EQ(count(AttachedHostCounter::kSplit), 1U);
   for (const Frame& piece : supers) {
     EXPECT_LE(piece.size(), 8192U);
     EXPECT_EQ(lan::VnetHeader::parse(piece).gso(), lan::GsoType::kTcp4);
@@ -129,7 +129,7 @@ TEST_F(HostTxQueueTest, S001_28_a_super_frame_is_split_for_elements_or_for_the_h
   queue.queue_own(read(super_frame(3 * 1448)), 65536);
   const std::vector<Frame> finished = take_all();
   EXPECT_EQ(finished.size(), 3U);
-  EXPECT_EQ(count(HostCounter::kSplit), 3U);
+  EXPECT_EQ(count(AttachedHostCounter::kSplit), 3U);
   for (std::size_t i = 0; i < supers.size() + finished.size(); ++i) queue.release();
   EXPECT_EQ(queue.ring().frames(), 0U) << "the frame that was split is free too";
   for (const Frame& piece : finished) EXPECT_EQ(lan::VnetHeader::parse(piece), lan::VnetHeader());
@@ -138,8 +138,8 @@ TEST_F(HostTxQueueTest, S001_28_a_super_frame_is_split_for_elements_or_for_the_h
 TEST_F(HostTxQueueTest, S001_28_pieces_that_find_no_room_are_dropped_and_counted) {
   queue.queue_copy(super_frame(10 * 1448), kElement);
   EXPECT_EQ(queue.size(), kFramesMax);
-  EXPECT_EQ(count(HostCounter::kDropHostFull), 2U);
-  EXPECT_EQ(count(HostCounter::kSplit), 9U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropHostFull), 2U);
+  EXPECT_EQ(count(AttachedHostCounter::kSplit), 9U);
 }
 
 TEST_F(HostTxQueueTest, P_DATA_19_a_frame_that_needs_its_checksum_alone_stays_one) {
@@ -148,13 +148,13 @@ TEST_F(HostTxQueueTest, P_DATA_19_a_frame_that_needs_its_checksum_alone_stays_on
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(lan::VnetHeader::parse(all[0]), lan::VnetHeader());
   EXPECT_EQ(all[0], lan::frame_builder::make_frame({}));
-  EXPECT_EQ(count(HostCounter::kSplit), 0U);
+  EXPECT_EQ(count(AttachedHostCounter::kSplit), 0U);
 }
 
 TEST_F(HostTxQueueTest, a_frame_that_is_too_long_and_cannot_be_split_is_counted) {
   queue.queue_copy(frame_of(mac_number(1), kPeer, 1, 0, kElement + 1), kElement);
   EXPECT_TRUE(queue.empty());
-  EXPECT_EQ(count(HostCounter::kDropTooLong), 1U);
+  EXPECT_EQ(count(AttachedHostCounter::kDropTooLong), 1U);
   EXPECT_EQ(queue.ring().frames(), 0U);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fabric_emul/session/keys.h"
-#include "fabric_emul/wire/network_address.h"
+#include "fabric_emul/wire/ids.h"
 #include "iou_module/hosts/host_rights_text.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_folder.h"

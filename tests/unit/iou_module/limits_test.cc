@@ -36,7 +36,7 @@ struct LimitsTest : testing::Test {
 
 TEST_F(LimitsTest, M_3_group_frames_beyond_the_limit_reach_nobody) {
   start({.group_frames_per_second = 1000});
-  send(500, kEverybody);
+  send(500, kBroadcast);
   const std::uint64_t dropped = count("host.host1.iou.from_host.drop.storm");
   EXPECT_GE(dropped, 380U);
   EXPECT_LE(dropped, 400U) << "a burst of 100";
@@ -51,36 +51,36 @@ TEST_F(LimitsTest, M_3_group_frames_beyond_the_limit_reach_nobody) {
 
 TEST_F(LimitsTest, M_3_each_host_has_its_own_limit) {
   start({.group_frames_per_second = 1000});
-  send(500, kEverybody);
-  ASSERT_TRUE(other->push(frame_of(kEverybody, mac_number(2))));
+  send(500, kBroadcast);
+  ASSERT_TRUE(other->push(frame_of(kBroadcast, mac_number(2))));
   harness->run(1ms);
   EXPECT_EQ(count("host.host2.iou.from_host.drop.storm"), 0U);
 }
 
 TEST_F(LimitsTest, M_3_a_new_connection_brings_no_new_burst) {
   start({.group_frames_per_second = 100});
-  send(50, kEverybody);
+  send(50, kBroadcast);
   const std::size_t before = harness->written[0].size();
   ASSERT_GE(before, 10U);
   const base::Time begin = harness->clock.now();
   host->end();
   ASSERT_TRUE(harness->attach(*host, mac_number(1)));
-  send(50, kEverybody);
+  send(50, kBroadcast);
   const auto elapsed = (harness->clock.now() - begin) / 10ms;
   EXPECT_LE(harness->written[0].size() - before, static_cast<std::size_t>(elapsed) + 2);
 }
 
 TEST_F(LimitsTest, M_3_other_rights_bring_no_new_burst) {
   start({.group_frames_per_second = 100});
-  send(50, kEverybody);
+  send(50, kBroadcast);
   const std::size_t before = harness->written[0].size();
   *source = SameRights({.may_sniff = true, .group_frames_per_second = 100});
   harness->unit->update_rights(harness->clock.now());
-  send(50, kEverybody);
+  send(50, kBroadcast);
   EXPECT_LE(harness->written[0].size() - before, 3U);
   *source = SameRights({.group_frames_per_second = 0});
   harness->unit->update_rights(harness->clock.now());
-  send(50, kEverybody);
+  send(50, kBroadcast);
   EXPECT_GE(harness->written[0].size() - before, 50U) << "no limit any more";
 }
 
@@ -98,7 +98,7 @@ TEST_F(LimitsTest, M_3_a_debt_outlives_the_connection) {
 
 TEST_F(LimitsTest, M_3_each_queue_has_its_part_of_a_limit) {
   start({.group_frames_per_second = 1000}, 4);
-  send(100, kEverybody);
+  send(100, kBroadcast);
   EXPECT_GE(count("iou.from_host.drop.storm"), 70U) << "a burst of 25";
 }
 
@@ -123,7 +123,7 @@ TEST_F(LimitsTest, bits_are_those_of_the_wire) {
 
 TEST_F(LimitsTest, without_a_limit_nothing_is_dropped) {
   start({.group_frames_per_second = 0});
-  send(3000, kEverybody);
+  send(3000, kBroadcast);
   EXPECT_EQ(harness->written[0].size(), 3000U);
 }
 

@@ -250,7 +250,7 @@ TEST(OwnershipOptionsTest, S001_50_the_address_of_a_card_follows_its_only_host) 
   expect_refused(with({"--lan-mac", "follow"}), 2, "--lan-mac follow: --exclusive is missing");
   for (const char* other : {"tap:tap0", "file:in.pcap,out.pcap"}) {
     expect_refused(with({"--lan", other, "--exclusive", "--lan-mac", "follow"}), 2,
-                   std::string("--lan-mac follow: ") + other + " is no card");
+                   std::string("--lan-mac follow: ") + other + " is not a NIC");
     EXPECT_TRUE(with({"--lan", other, "--exclusive"}).options);
   }
 }

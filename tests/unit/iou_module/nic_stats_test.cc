@@ -78,11 +78,11 @@ TEST_F(NicStatsTest, S001_25_rmon_and_basic_are_what_went_to_and_fro) {
   const lan::MacAddress own = mac_number(1);
   const std::vector<Frame> to_host{sized(own, kPeer, 64),          sized(own, kPeer, 65),
                                    sized(own, kPeer, 127, 5),      sized(kGroup, kPeer, 128),
-                                   sized(kEverybody, kPeer, 255),  sized(own, kPeer, 1518),
-                                   sized(kEverybody, kPeer, 64, 5)};
+                                   sized(kBroadcast, kPeer, 255),  sized(own, kPeer, 1518),
+                                   sized(kBroadcast, kPeer, 64, 5)};
   const std::vector<Frame> from_host{sized(kPeer, own, 256),       sized(kPeer, own, 511),
                                      sized(kPeer, own, 512, 5),    sized(kGroup, own, 1023),
-                                     sized(kEverybody, own, 1024), sized(kPeer, own, 1518, 5)};
+                                     sized(kBroadcast, own, 1024), sized(kPeer, own, 1518, 5)};
   std::uint64_t to_bytes = 0;
   std::uint64_t from_bytes = 0;
   for (const Frame& frame : to_host) {

@@ -12,14 +12,14 @@ TEST(NicsTest, S001_08_each_host_hears_its_own_lan_only) {
   TestHost& second = harness.add_host({.nic = 1});
   ASSERT_TRUE(harness.attach(first, mac_number(1)));
   ASSERT_TRUE(harness.attach(second, mac_number(2)));
-  harness.lan(0).queue(frame_of(kEverybody, kPeer, 10));
-  harness.lan(1).queue(frame_of(kEverybody, kPeer, 20));
+  harness.lan(0).queue(frame_of(kBroadcast, kPeer, 10));
+  harness.lan(1).queue(frame_of(kBroadcast, kPeer, 20));
   harness.lan(0).queue(frame_of(mac_number(2), kPeer, 11));
   harness.run(5ms);
   ASSERT_EQ(first.got.size(), 1U);
-  EXPECT_EQ(first.got[0], frame_of(kEverybody, kPeer, 10));
+  EXPECT_EQ(first.got[0], frame_of(kBroadcast, kPeer, 10));
   ASSERT_EQ(second.got.size(), 1U);
-  EXPECT_EQ(second.got[0], frame_of(kEverybody, kPeer, 20));
+  EXPECT_EQ(second.got[0], frame_of(kBroadcast, kPeer, 20));
   EXPECT_EQ(harness.count("lan.rx.frames"), 2U);
   EXPECT_EQ(harness.count("lan.rx.drop.no_host"), 1U) << "that host is on another LAN";
   EXPECT_EQ(harness.count("lan1.rx.frames"), 1U);
@@ -33,7 +33,7 @@ TEST(NicsTest, S001_08_hosts_of_two_nics_meet_through_the_lans_only) {
   ASSERT_TRUE(harness.attach(first, mac_number(1)));
   ASSERT_TRUE(harness.attach(second, mac_number(2)));
   const std::vector<Frame> sent{frame_of(mac_number(2), mac_number(1), 1),
-                                frame_of(kEverybody, mac_number(1), 2)};
+                                frame_of(kBroadcast, mac_number(1), 2)};
   for (const Frame& frame : sent) ASSERT_TRUE(first.push(frame));
   harness.run(5ms);
   EXPECT_EQ(harness.written[0], sent);

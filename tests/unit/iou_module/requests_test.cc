@@ -93,7 +93,7 @@ TEST_F(RequestsP43Test, P_43_a_value_that_cannot_be_is_refused) {
   cfg::SetMacRequest mac;
   for (const std::string& value :
        {std::string(), std::string(5, 'a'), std::string(7, 'b'), std::string(6, '\0'),
-        bytes(kEverybody), bytes({0x01, 0, 0x5E, 0, 0, 1}), std::string(4000, 'c')}) {
+        bytes(kBroadcast), bytes({0x01, 0, 0x5E, 0, 0, 1}), std::string(4000, 'c')}) {
     mac.set_mac(value);
     is_refused(CfgCode::kSetMac, mac.SerializeAsString());
   }

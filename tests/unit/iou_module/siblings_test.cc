@@ -61,7 +61,7 @@ TEST_F(SiblingsTest, a_broadcast_reaches_each_host_once) {
   run();
   ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
   run();
-  q1.lan().queue(frame_of(kEverybody, kPeer));
+  q1.lan().queue(frame_of(kBroadcast, kPeer));
   run();
   EXPECT_EQ(host.got.size(), 1U);
   EXPECT_EQ(other.got.size(), 0U);
@@ -75,13 +75,13 @@ TEST_F(SiblingsTest, a_frame_between_hosts_crosses_the_queues_and_not_the_lan) {
   ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
   run();
   ASSERT_TRUE(other_at_1.push(frame_of(kMac, kOtherMac, 5)));
-  ASSERT_TRUE(other_at_1.push(frame_of(kEverybody, kOtherMac, 6)));
+  ASSERT_TRUE(other_at_1.push(frame_of(kBroadcast, kOtherMac, 6)));
   run();
   ASSERT_EQ(host.got.size(), 2U);
   EXPECT_EQ(host.got[0], frame_of(kMac, kOtherMac, 5));
   EXPECT_TRUE(other.got.empty());  // its own broadcast does not return
   ASSERT_EQ(q1.written[0].size(), 1U);
-  EXPECT_EQ(q1.written[0][0], frame_of(kEverybody, kOtherMac, 6));
+  EXPECT_EQ(q1.written[0][0], frame_of(kBroadcast, kOtherMac, 6));
   EXPECT_TRUE(q0.written[0].empty());
 }
 
@@ -131,14 +131,14 @@ TEST_F(SiblingsTest, H_1_a_group_frame_that_the_lan_returns_to_another_queue_tak
   run();
   ASSERT_TRUE(q0.attach(other, kOtherMac));
   run();
-  ASSERT_TRUE(host.push(frame_of(kEverybody, kMac, 1)));
+  ASSERT_TRUE(host.push(frame_of(kBroadcast, kMac, 1)));
   run();
-  q1.lan().queue(frame_of(kEverybody, kMac, 1));
+  q1.lan().queue(frame_of(kBroadcast, kMac, 1));
   run();
   ASSERT_TRUE(other.push(frame_of(kMac, kOtherMac, 2)));
   run();
   EXPECT_EQ(q0.written[0].size(), 1U) << "the frame for the host does not go to the LAN";
-  q1.lan().queue(frame_of(kEverybody, kMac, 3));
+  q1.lan().queue(frame_of(kBroadcast, kMac, 3));
   run();
   ASSERT_TRUE(other.push(frame_of(kMac, kOtherMac, 4)));
   run();
@@ -148,7 +148,7 @@ TEST_F(SiblingsTest, H_1_a_group_frame_that_the_lan_returns_to_another_queue_tak
 TEST_F(SiblingsTest, H_1_an_address_that_one_queue_has_seen_on_the_lan_is_refused_at_all) {
   ASSERT_TRUE(q0.attach(host, kMac));
   ASSERT_TRUE(q1.attach(other_at_1, kOtherMac));
-  q1.lan().queue(frame_of(kEverybody, kPeer));
+  q1.lan().queue(frame_of(kBroadcast, kPeer));
   run();
   EXPECT_EQ(q0.set_mac(host, kPeer), CfgStatus::kNotPermitted);
   EXPECT_EQ(q1.set_mac(other_at_1, kPeer), CfgStatus::kNotPermitted);

@@ -101,7 +101,7 @@ TEST_F(WorkerTest, it_serves_its_queue_of_each_lan_once_started) {
   worker.stop(clock_.now());
 }
 
-TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_looked_for_until_it_is_found) {
+TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_found_later) {
   options_.listen.clear();
   options_.switches = {{control::parse_endpoint("shm://lab").value()},
                        {control::parse_endpoint("udp://switch.example:7502").value()}};

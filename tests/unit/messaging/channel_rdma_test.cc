@@ -275,6 +275,9 @@ TEST(ChannelRdma, a_peer_that_disconnects_is_reported_once) {
   // A new pair works.
   ASSERT_TRUE(harness.connect());
   for (int n = 0; n < 10; ++n) harness.host().queue(1500);
+  EXPECT_TRUE(harness.run_until([&] { return harness.unit().taken == 10; }, 1s));
+  EXPECT_EQ(harness.unit().gaps, 0U);
+  EXPECT_TRUE(harness.unit().wrong.empty());
 }
 
 }  // namespace

@@ -102,6 +102,10 @@ struct LegNode {
   std::unique_ptr<RawLeg> leg;
 };
 
+TEST(RawLeg, X_17_no_region_of_it_serves_a_peer) {
+  EXPECT_EQ(RawLeg::limits().profile, MrwtProfile::kStrictWindows);
+}
+
 struct RawLegTest : ::testing::Test {
   RawLegTest() {
     add(a, 1);

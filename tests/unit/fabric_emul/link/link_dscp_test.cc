@@ -156,7 +156,7 @@ TEST(LinkDscpTest, init_and_idle_have_that_of_the_management_lane) {
   for (const auto& one : w.recorder.sent) EXPECT_EQ(one.dscp, 48);
 }
 
-// What the underlay did not take keeps its DSCP, and what is sent meanwhile has another one.
+// The batch that the underlay did not take keeps its DSCP, and INIT meanwhile has another one.
 TEST(LinkDscpTest, a_batch_that_was_blocked_keeps_its_dscp) {
   MarkedWorld w;
   w.recorder.blocks = true;
@@ -181,7 +181,7 @@ TEST(LinkDscpTest, without_marks_all_lanes_share_a_batch) {
   EXPECT_EQ(w.a->batches, std::vector<std::size_t>{4});
 }
 
-// Lanes take turns, flits are lost and repeated, and acknowledgements travel with either.
+// Lanes alternate, flits are lost and repeated, and acknowledgements travel with either.
 TEST(LinkDscpTest, S002_43_flits_of_the_full_profile_go_with_the_dscp_of_their_lane) {
   MarkedWorld w(LinkProfile::kFull);
   w.faults.set_config({.loss_ppm = 50'000});

@@ -1,4 +1,5 @@
 // Strangers, replays and floods at a keyed port.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -150,7 +151,9 @@ TEST_F(SessionAttackTest, S_56_another_pre_shared_key_gives_no_session) {
   EXPECT_FALSE(world_.is_up());
   const std::uint64_t failed = world_.host->count(SessionCounter::kRxDropHandshake);
   EXPECT_GT(failed, 1U);
-  EXPECT_EQ(faults, std::vector<HandshakeFault>(failed, HandshakeFault::kResponse));
+  EXPECT_GT(faults.size(), 1U);
+  EXPECT_LE(faults.size(), failed);  // a late one is counted and not reported
+  EXPECT_THAT(faults, ::testing::Each(HandshakeFault::kResponse));
   EXPECT_EQ(count(SessionCounter::kEstablished), 0U);
 }
 

@@ -9,7 +9,6 @@
 
 #include "fabric_emul/subnet/node_lids.h"
 #include "fabric_emul/switching/queue_lid.h"
-#include "fabric_emul/wire/network_address.h"
 
 namespace splitnic::fabric {
 namespace lid_numbers_test {

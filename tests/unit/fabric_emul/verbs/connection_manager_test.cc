@@ -274,7 +274,7 @@ TEST(ConnectionManagerTest, X_46_resolved_is_no_reply) {
   ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }, 3s));
 }
 
-// The active side's process was taken for dead while another had its place, and is there again.
+// The active side's process was taken for dead while another had its place, and is back.
 TEST(ConnectionManagerTest, B_03_a_peer_that_was_taken_for_dead_is_notified_when_it_is_back) {
   Two two;
   two.b.connect();

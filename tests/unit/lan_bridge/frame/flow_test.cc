@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -84,10 +85,11 @@ TEST(FlowTest, any_length_and_any_bytes_are_taken) {
   const Bytes frame = make_frame({.is_ip6 = true, .tags = {1, 2}, .has_destination_options = true});
   for (std::size_t bytes = 0; bytes <= frame.size(); ++bytes) {
     const Bytes cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes));
-    EXPECT_EQ(flow_of(cut), flow_of(cut));
-    if (bytes < VnetHeader::kBytes + kEthernetBytes) {
-      EXPECT_EQ(flow_of(cut), 0U);
-    }
+    const std::uint32_t flow = flow_of(cut);
+    EXPECT_EQ(flow == 0, bytes < kIp + 2 * kVlanTagBytes) << bytes;
+    Bytes others_behind(frame.size(), std::byte{0xFF});
+    std::ranges::copy(cut, others_behind.begin());
+    EXPECT_EQ(flow_of(base::Bytes(others_behind).first(bytes)), flow) << bytes;
   }
   base::SeededRandom random(3);
   for (int i = 0; i < 2000; ++i) {
