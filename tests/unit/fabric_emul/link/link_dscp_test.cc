@@ -141,7 +141,7 @@ TEST(LinkDscpTest, S002_43_a_batch_is_for_lanes_of_one_dscp) {
   EXPECT_EQ(w.got.at(3).size(), 2U);
 }
 
-TEST(LinkDscpTest, init_and_idle_have_that_of_the_management_lane) {
+TEST(LinkDscpTest, S002_43_init_and_idle_have_that_of_the_management_lane) {
   MarkedWorld w;
   ASSERT_FALSE(w.recorder.sent.empty());
   for (const auto& one : w.recorder.sent) {
