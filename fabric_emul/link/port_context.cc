@@ -5,19 +5,29 @@
 #include "fabric_emul/wire/flit.h"
 
 namespace splitnic::fabric {
+namespace {
+
+// Over shm a mark would only end batches early.
+PortConfig without_marks_in_memory(PortConfig config) {
+  if (profile_of(config) == LinkProfile::kShm) config.dscp_of_lane = {};
+  return config;
+}
+
+}  // namespace
 
 PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::Random& random_,
                          LinkObserver& observer_)
     : underlay(underlay_),
       blocked_lanes(underlay.blocked_lanes()),
-      config(config_),
+      config(without_marks_in_memory(config_)),
       random(random_),
       observer(observer_),
       terms(config, underlay.receive_buffer_bytes(), uses_fragments()),
       crc_terms(config),
       received(carried_bytes_max(config)) {
   to_flush.reserve(config.links_max);
-  underlay.set_dscp(config.dscp_of_lane[kMgmtLane]);  // of what is no batch: INIT, handshakes
+  const std::uint8_t of_control = config.dscp_of_lane[kMgmtLane];
+  underlay.set_dscp(of_control, of_control);  // INIT is no batch of a lane
 }
 
 void PortContext::queue(std::size_t slot) { to_flush.push_back(slot); }

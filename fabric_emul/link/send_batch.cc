@@ -67,10 +67,10 @@ void SendBatch::set_stride(std::size_t stride) {
 
 Underlay::SendStatus SendBatch::send() {
   if (is_claimed_) return underlay_.commit(address_, used_, batch_stride_);
-  const std::uint8_t other = dscp_of_lane_[kMgmtLane];
-  if (dscp_ != other) underlay_.set_dscp(dscp_);
+  const std::uint8_t of_control = dscp_of_lane_[kMgmtLane];
+  if (dscp_ != of_control) underlay_.set_dscp(dscp_, of_control);
   const auto status = underlay_.send(address_, room_.first(used_), batch_stride_);
-  if (dscp_ != other) underlay_.set_dscp(other);
+  if (dscp_ != of_control) underlay_.set_dscp(of_control, of_control);
   return status;
 }
 

@@ -79,7 +79,7 @@ class Attempt {
   Return return_;
   base::Duration responds_in_;
   IndexTable::Index index_;
-  std::array<IndexTable::Index, 8> earlier_;  // of the INITIATIONs before, the newest first
+  std::array<IndexTable::Index, 32> earlier_;  // of the INITIATIONs before, the newest first
   bool is_slow_ = false;
   std::optional<NoiseInitiator> noise_;
   Mac mac1_{};

@@ -55,6 +55,13 @@ bool KeyedUnderlay::has_session(const PeerAddress& peer) {
   return known != nullptr && known->has_session(clock_.now());
 }
 
+// Below it is that of control but while a batch is sent.
+void KeyedUnderlay::set_dscp(std::uint8_t of_batches, std::uint8_t of_control) {
+  batch_dscp_ = of_batches;
+  control_dscp_ = of_control;
+  below_.set_dscp(control_dscp_, control_dscp_);
+}
+
 Underlay::SendStatus KeyedUnderlay::send(const PeerAddress& to, base::Bytes bytes,
                                          std::size_t stride) {
   CHECK(stride > 0);
@@ -76,8 +83,11 @@ Underlay::SendStatus KeyedUnderlay::send(const PeerAddress& to, base::Bytes byte
     if (sealed_.size() < sealed_bytes) sealed_.resize(sealed_bytes);
     seal_batch(*keys, peer->flags(now), bytes, stride, sealed_);
   }
+  const bool is_marked = batch_dscp_ != control_dscp_;
+  if (is_marked) below_.set_dscp(batch_dscp_, control_dscp_);
   const SendStatus status = below_.send(*peer->endpoint(), base::Bytes(sealed_).first(sealed_bytes),
                                         stride + kDataOverheadBytes);
+  if (is_marked) set_dscp(batch_dscp_, control_dscp_);
   if (status == SendStatus::kSent) table_.counters().add(SessionCounter::kTxRecord, count);
   if (status == SendStatus::kBlocked && count > 1) {
     blocked_.push_back({bytes, to, std::move(sealed_)});

@@ -50,6 +50,8 @@ class KeyedUnderlay final : public UnderlayDecorator {
   // kRefused: there is no session with this peer. The last short datagram waits for the keys.
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
   void forget(base::Bytes batch) override;
+  // Handshakes, and the record that ends one, have that of control.
+  void set_dscp(std::uint8_t of_batches, std::uint8_t of_control) override;
   // Of a peer that this side initiates to: its keys end.
   void on_peer_stopped(const PeerAddress& peer) override;
   std::optional<Received> receive() override;
@@ -82,6 +84,7 @@ class KeyedUnderlay final : public UnderlayDecorator {
 
   base::Clock& clock_;
   SessionTable table_;
+  std::uint8_t batch_dscp_ = 0, control_dscp_ = 0;
   std::vector<std::byte> sealed_, opened_;
   std::vector<Blocked> blocked_;  // at most one of each link
   std::size_t opened_bytes_ = 0;

@@ -82,7 +82,9 @@ bool Peer::is_rekey_due(base::Time now) const {
 }
 
 void Peer::install(base::Time now, std::unique_ptr<RecordKeys> keys) {
-  responds_in_ = now - attempt_->sent_at();
+  const base::Duration took = now - attempt_->sent_at();
+  responds_in_ = agreed_at_ ? std::min(took, last_response_in_) : took;
+  last_response_in_ = took;
   attempt_.reset();
   is_rekey_requested_ = false;
   expected_until_ = {};

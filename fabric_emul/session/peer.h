@@ -92,7 +92,8 @@ class Peer {
   void on_stopped(base::Time now);
   // Initiator: until when the peer, which stopped or fell silent, may be back at any moment.
   Attempt::Return may_return() const;
-  // Initiator: from INITIATION to its RESPONSE in the last handshake; 0 before the first one.
+  // Initiator: from INITIATION to its RESPONSE, the shorter of the last two handshakes: one may
+  // have waited for the start of the peer. 0 before the first one.
   base::Duration responds_in() const { return responds_in_; }
 
   // Ends keys that are beyond their time.
@@ -116,7 +117,7 @@ class Peer {
   base::Time previous_until_{};
   std::optional<base::Time> agreed_at_;
   base::Time heard_{};
-  base::Duration responds_in_{};
+  base::Duration responds_in_{}, last_response_in_{};
   bool is_rekey_requested_ = false;
   std::optional<Attempt> attempt_;
   std::vector<std::byte> kept_;

@@ -173,18 +173,18 @@ void SessionTable::on_record(base::Time now, Peer& peer, const RecordKeys& keys,
 
 // Initiator.
 
-Peer* SessionTable::initiating(std::uint32_t index) {
+Peer* SessionTable::initiating(std::uint32_t index, bool has_mac1) {
   Peer* const peer = indexes_.find(index);
   const bool is_pending = peer != nullptr && peer->attempt();
   if (is_pending && peer->attempt()->index() == index) return peer;
-  const bool is_late = is_pending && peer->attempt()->notices_late(index);
+  const bool is_late = is_pending && has_mac1 && peer->attempt()->notices_late(index);
   counters_.add(is_late ? SessionCounter::kRxDropHandshake : SessionCounter::kRxDropIndex);
   return nullptr;
 }
 
 void SessionTable::on_response(base::Time now, base::Bytes message) {
   if (!has_mac1(message, own_macs_)) return counters_.add(SessionCounter::kRxDropMac);
-  Peer* const peer = initiating(Response::receiver(message));
+  Peer* const peer = initiating(Response::receiver(message), true);
   if (peer == nullptr || !gate_.may_agree(now)) return;
   ResponsePayload payload;
   const auto keys = peer->attempt()->read(message, payload);
@@ -204,7 +204,7 @@ void SessionTable::on_response(base::Time now, base::Bytes message) {
 }
 
 void SessionTable::on_cookie(base::Time now, base::Bytes message) {
-  Peer* const peer = initiating(Cookie::receiver(message));
+  Peer* const peer = initiating(Cookie::receiver(message), false);
   if (peer == nullptr) return;
   if (!peer->attempt()->take_cookie(now, message)) {
     return counters_.add(SessionCounter::kRxDropHandshake);

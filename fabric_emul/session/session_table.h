@@ -75,8 +75,9 @@ class SessionTable {
   void on_cookie(base::Time now, base::Bytes message);
   void begin_attempt(base::Time now, Peer& peer);
   void send_initiation(base::Time now, Peer& peer);
-  // The peer with an attempt of this index; nullptr: none.
-  Peer* initiating(std::uint32_t index);
+  // The peer with an attempt of this index; nullptr: none. Only a message with mac1 may show that
+  // replies come late.
+  Peer* initiating(std::uint32_t index, bool has_mac1);
   // The state of a peer changed: its deadline may be another.
   void call_for(const Peer& peer) { deadline_ = std::min(deadline_, peer.deadline()); }
 

@@ -71,7 +71,8 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void visit_counters(const base::CounterVisitor& visitor) const;
 
   SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override;
-  void set_dscp(std::uint8_t /*dscp*/) override {}  // the lanes of the hop have theirs
+  // The lanes of the hop have theirs.
+  void set_dscp(std::uint8_t /*of_batches*/, std::uint8_t /*of_control*/) override {}
   std::optional<Received> receive() override;
   unsigned lanes() const override { return link_->is_full_profile() ? link_->lanes() : 0; }
   const std::uint16_t& blocked_lanes() const override { return blocked_lanes_; }

@@ -83,7 +83,9 @@ class UdpUnderlay final : public Underlay {
   void forget(base::Bytes batch) override {
     if (resume_.data == batch.data()) resume_ = {};
   }
-  void set_dscp(std::uint8_t dscp) override { dscp_ = dscp; }
+  void set_dscp(std::uint8_t of_batches, std::uint8_t /*of_control*/) override {
+    dscp_ = of_batches;
+  }
   PathKind path_kind(const PeerAddress& to) const override;
   // Asks the system for route and interface: for INIT and after kTooLong, not for the data path.
   std::size_t datagram_bytes_max(const PeerAddress& to) const override;

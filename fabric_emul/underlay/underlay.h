@@ -81,9 +81,10 @@ class Underlay {
   }
   // Ends the claim without sending. Does nothing if there is none.
   virtual void abort(const PeerAddress& /*to*/) {}
-  // Sets the DSCP, 0 to 63, in the IP header of what is sent from now on, by which a network keeps
-  // classes of traffic apart; at first 0. Carriers without IP ignore it. [S002-43]
-  virtual void set_dscp(std::uint8_t /*dscp*/) {}
+  // Sets the DSCP, 0 to 63, in the IP header of the batches that are sent from now on, by which a
+  // network keeps classes of traffic apart, and that of what decorators send besides; at first 0.
+  // Carriers without IP ignore it. [S002-43]
+  virtual void set_dscp(std::uint8_t /*of_batches*/, std::uint8_t /*of_control*/) {}
   // Returns the number of data lanes that have credits on the way to the next node of a switched
   // fabric, or 0.
   virtual unsigned lanes() const { return 0; }

@@ -17,7 +17,9 @@ class UnderlayDecorator : public Underlay {
   explicit UnderlayDecorator(Underlay& below) : below_(below) {}
 
   void forget(base::Bytes batch) override { below_.forget(batch); }
-  void set_dscp(std::uint8_t dscp) override { below_.set_dscp(dscp); }
+  void set_dscp(std::uint8_t of_batches, std::uint8_t of_control) override {
+    below_.set_dscp(of_batches, of_control);
+  }
   unsigned lanes() const override { return below_.lanes(); }
   const std::uint16_t& blocked_lanes() const override { return below_.blocked_lanes(); }
   bool take_room() override { return below_.take_room(); }

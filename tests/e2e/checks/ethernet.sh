@@ -43,15 +43,17 @@ end_wire() {
   stop wire INT
 }
 
-# Each DATA flit went in a datagram with the DSCP of its lane, and each of these classes was used.
+# Each DATA flit went in a datagram with the DSCP of its lane, INIT with that of lane 15, and each of these classes was used.
 check_marks() {
-  packets splitnic.flit.type -T fields -E aggregator=, -e ip.dsfield.dscp -e splitnic.flit.type -e splitnic.flit.lane |
+  packets "splitnic.flit.type && !icmp.type==3" -T fields -E aggregator=, -e ip.dsfield.dscp -e splitnic.flit.type -e splitnic.flit.lane |
     "$python" -c 'import sys
 dscp_of = {0: 10, 1: 0, 2: 0, 3: 46, 15: 48}
 seen = {}
 for line in sys.stdin:
     dscps, types, lanes = (field.split(",") for field in line.rstrip("\n").split("\t"))
     for kind, lane in zip(types, lanes):
+        if int(kind, 0) == 4 and dscps[0] != "48":
+            sys.exit(f"an INIT with DSCP {dscps[0]}")
         if int(kind, 0) == 0:
             if int(dscps[0]) != dscp_of[int(lane, 0)]:
                 sys.exit(f"a flit of lane {lane} in a datagram with DSCP {dscps[0]}")
@@ -98,5 +100,7 @@ check_keyed() {
     wait_until 30 has_packet "udp.port == 7471 && ip.dsfield.dscp == $dscp" || fail "no datagram has the DSCP $dscp"
   done
   stop wire INT
-  equal "handshakes with another DSCP" "$(packets "udp.port == 7471 && udp.payload[0] == 81 && ip.dsfield.dscp != 48" | wc -l)" 0
+  packets "udp.payload[0:4] == 81:01:00:00 || udp.payload[0:4] == 82:01:00:00" -T fields -e ip.dsfield.dscp >"$work/handshakes" || fail "tshark"
+  [ "$(wc -l <"$work/handshakes")" -ge 2 ] || fail "no handshake was captured"
+  equal "DSCPs of handshakes" "$(sort -u "$work/handshakes")" 48
 }

@@ -2,16 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "fabric_emul/underlay/underlay_decorator.h"
-#include "fabric_emul/wire/flit.h"
 #include "link_world.h"
+#include "tests/support/dscp_recorder.h"
 
 namespace splitnic::fabric::link_dscp_test {
 namespace {
@@ -23,38 +21,6 @@ using ::testing::Pair;
 
 constexpr std::array<std::uint8_t, kLaneCount> kDscpOfLane{0, 10, 0, 46, 0, 0, 0, 0,
                                                            0, 0,  0, 0,  0, 0, 0, 48};
-
-// Keeps which DSCP each datagram had, and the lanes and types of its flits.
-class DscpRecorder final : public UnderlayDecorator {
- public:
-  struct Sent {
-    std::uint8_t dscp;
-    std::vector<std::pair<FlitType, unsigned>> flits;  // type and lane
-  };
-  using UnderlayDecorator::UnderlayDecorator;
-  void set_dscp(std::uint8_t dscp) override { dscp_ = dscp; }
-  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
-    if (blocks) return SendStatus::kBlocked;
-    for (std::size_t at = 0; at < bytes.size(); at += stride) {
-      Sent one{dscp_, {}};
-      FlitWalker walker(bytes.subspan(at, std::min(stride, bytes.size() - at)));
-      for (FlitView flit; walker.next(flit) == FlitWalker::Step::kFlit;) {
-        one.flits.emplace_back(flit.header.type, flit.header.vl);
-      }
-      sent.push_back(std::move(one));
-    }
-    return below_.send(to, bytes, stride);
-  }
-  std::optional<Received> receive() override { return below_.receive(); }
-  base::Time deadline() const override { return below_.deadline(); }
-  std::uint8_t dscp() const { return dscp_; }
-
-  bool blocks = false;
-  std::vector<Sent> sent;
-
- private:
-  std::uint8_t dscp_ = 0;
-};
 
 // A listener and a client that marks its lanes.
 struct MarkedWorld {
@@ -168,6 +134,23 @@ TEST(LinkDscpTest, a_batch_that_was_blocked_keeps_its_dscp) {
   w.b.port.on_writable(w.clock.now());
   w.pump();
   EXPECT_THAT(dscps_and_flits(w.recorder), ElementsAre(Pair(46, 1)));
+}
+
+// Over shm nothing could have a mark.
+TEST(LinkDscpTest, the_shm_profile_has_no_marks) {
+  PortConfig client = config_of(0xB, 200);
+  client.dscp_of_lane = kDscpOfLane;
+  client.crc_head_only = true;
+  PortConfig listener = config_of(0xA, 100, true);
+  listener.crc_head_only = true;
+  World w({}, listener, client);
+  w.connect();
+  w.a->batches.clear();
+  for (const unsigned lane : {0U, 3U, 1U, 0U}) {
+    ASSERT_TRUE(write(w.b->link(), pattern(100, lane), static_cast<std::uint8_t>(lane)));
+  }
+  w.pump();
+  EXPECT_EQ(w.a->batches, std::vector<std::size_t>{4});
 }
 
 TEST(LinkDscpTest, without_marks_all_lanes_share_a_batch) {

@@ -30,6 +30,7 @@ class Path final : public Underlay {
     for (std::size_t i = 0; i < bytes.size(); i += stride) {
       const base::Bytes datagram = bytes.subspan(i, std::min(stride, bytes.size() - i));
       sent.emplace_back(datagram.begin(), datagram.end());
+      dscps.push_back(dscp_);
     }
     strides.push_back(stride);
     if (is_blocked) return SendStatus::kBlocked;
@@ -39,6 +40,7 @@ class Path final : public Underlay {
     if (resume_.data == batch.data()) resume_ = {};
   }
   void check_own_address() override { ++own_address_checks; }
+  void set_dscp(std::uint8_t of_batches, std::uint8_t) override { dscp_ = of_batches; }
   std::optional<Received> receive() override { return at_->receive(); }
   std::size_t datagram_bytes_max(const PeerAddress& to) const override {
     return at_->datagram_bytes_max(to);
@@ -47,6 +49,7 @@ class Path final : public Underlay {
   std::string name_of(const PeerAddress& peer) const override { return at_->name_of(peer); }
 
   std::vector<Buffer> sent;
+  std::vector<std::uint8_t> dscps;  // of each
   std::vector<std::size_t> strides;
   bool is_blocked = false;
   // As a UDP socket without UDP_SEGMENT: takes this number of datagrams, and continues with a batch
@@ -72,6 +75,7 @@ class Path final : public Underlay {
   }
 
   InProcessUnderlay* at_;
+  std::uint8_t dscp_ = 0;
   struct {
     const std::byte* data = nullptr;
     std::size_t size = 0, sent = 0;

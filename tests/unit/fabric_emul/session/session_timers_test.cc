@@ -1,6 +1,8 @@
 // The life of keys: rekeys, limits, and the repetition of INITIATION.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "tests/unit/fabric_emul/session/keyed_world.h"
@@ -262,6 +264,29 @@ TEST_F(SlowPathTest, B_13_a_responder_that_stopped_is_back_after_one_initiation)
   const std::uint64_t before = initiations();
   EXPECT_LT(world_.connect(), 1s);
   EXPECT_EQ(initiations() - before, 1U);
+}
+
+// A COOKIE has no mac1: whoever sees an index on the way could slow the search down by one.
+TEST_F(SlowPathTest, a_late_cookie_changes_no_timer) {
+  world_.connect();
+  world_.host->path.is_blocked = true;
+  world_.unit->fault.set_cut(true);
+  const std::uint64_t before = initiations();
+  Buffer first;
+  for (int i = 0; i < 400; ++i) {
+    world_.send_up(KeyedWorld::payload(72, 5));
+    world_.step(10ms);
+    const Buffer& last = world_.host->path.sent.back();
+    if (first.empty() && type_of(last) == MessageType::kInitiation) first = last;
+    if (initiations() - before == 2 && !first.empty()) {
+      std::array<std::byte, kCookieBytes> cookie{};
+      cookie[0] = std::byte{0x83};
+      cookie[1] = std::byte{1};
+      std::copy_n(first.begin() + 4, 4, cookie.begin() + 4);
+      world_.unit_at.send(world_.host_at.address(), cookie, cookie.size());
+    }
+  }
+  EXPECT_GE(initiations() - before, 12U) << "every 200 ms, and a third at random";
 }
 
 // The path was fast when the last keys were agreed.

@@ -105,13 +105,13 @@ void expect_marked(UdpUnderlay& from, const PeerAddress& to, const PlainSocket& 
   const auto batch = pattern(3 * 100 + 20, 1);
   ASSERT_EQ(from.send(to, batch, 1000), Underlay::SendStatus::kSent);
   EXPECT_EQ(at.classes(1), std::vector<int>{0});
-  from.set_dscp(46);
+  from.set_dscp(46, 48);
   ASSERT_EQ(from.send(to, batch, 100), Underlay::SendStatus::kSent);
   EXPECT_EQ(at.classes(4), std::vector<int>(4, 46 << 2));
-  from.set_dscp(63);
+  from.set_dscp(63, 48);
   ASSERT_EQ(from.send(to, batch, 1000), Underlay::SendStatus::kSent);
   EXPECT_EQ(at.classes(1), std::vector<int>{63 << 2});
-  from.set_dscp(0);
+  from.set_dscp(0, 48);
   ASSERT_EQ(from.send(to, batch, 1000), Underlay::SendStatus::kSent);
   EXPECT_EQ(at.classes(1), std::vector<int>{0});
 }
