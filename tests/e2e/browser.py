@@ -7,6 +7,11 @@ import time
 PROGRAM = "chromium-headless-shell"
 
 
+# Whether it is visible, how far it is, and when each file was there.
+LOADED = """JSON.stringify([document.visibilityState, document.readyState,
+  performance.getEntriesByType('resource').map((e) => [e.name, Math.round(e.responseEnd)])])"""
+
+
 class Browser:
     """One page. Errors of scripts, of the console and of loading are in `errors`."""
 
@@ -92,7 +97,7 @@ class Browser:
             if value:
                 return value
             if time.monotonic() > end:
-                raise AssertionError(f"{what}: not within {seconds} s; the page:\n{self.run('document.body.innerText')}")
+                raise AssertionError(f"{what}: not within {seconds} s; errors {self.errors}; the page, {self.run(LOADED)}:\n{self.run('document.body.innerText')}")
             time.sleep(0.05)
 
     def press(self, key, code):
