@@ -1,11 +1,11 @@
 #include "fabric_emul/switching/attachment.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
-#include "base/endian.h"
 #include "base/event.h"
 #include "base/log.h"
 #include "fabric_emul/link/link_refusal.h"
@@ -13,32 +13,29 @@
 #include "fabric_emul/switching/queue_lid.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/smp.h"
 
 namespace splitnic::fabric {
 namespace {
 
-// The first byte of an address; the two behind it are a LID, or the number of a name.
-constexpr std::byte kIsLid{1};
-constexpr std::byte kIsName{2};
-
-PeerAddress address_with(std::byte kind, std::size_t number) {
-  PeerAddress address;
-  address.bytes[0] = kind;
-  base::store_be(&address.bytes[1], static_cast<std::uint16_t>(number));
-  return address;
-}
-
-std::uint16_t number_in(const PeerAddress& address) {
-  return base::load_be<std::uint16_t>(&address.bytes[1]);
-}
-
 std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
-PortConfig as_hop(PortConfig hop, std::size_t batches) {
-  hop.full.lane_queue_bytes = batches * kBatchBytesMax;
+PortConfig as_hop(PortConfig hop) {
+  hop.full.lane_queue_bytes = HopLanes::kBatchesOfLane * kBatchBytesMax;
   hop.uses_fragments = false;
   hop.takes_no_lid = true;
   return hop;
+}
+
+// A control datagram in a management cell is as long on the link as one that holds cells: a path
+// probe is cut by what surrounds it.
+constexpr std::size_t kAround = kFlitHeaderBytes + kMacHeaderBytes + kCrcBytes;
+
+base::Bytes without_surroundings(base::Bytes datagram) {
+  constexpr std::size_t kWhole = kFlitHeaderBytes + kInitBytes;
+  if (datagram.size() <= kWhole) return datagram;
+  return datagram.first(
+      std::max(kWhole, (datagram.size() - std::min(datagram.size(), kAround)) & ~std::size_t{3}));
 }
 
 }  // namespace
@@ -48,69 +45,43 @@ Attachment::Attachment(Underlay& carrier, const PeerAddress& switch_at, const Po
                        PartitionTable partitions, std::string name)
     : UnderlayDecorator(carrier),
       clock_(clock),
-      port_(carrier, as_hop(hop, kBatchesOfLane), random, *this),
       switch_at_(switch_at),
-      link_(nullptr),
       queue_(queue),
-      partitions_(std::move(partitions)),
+      paths_(std::move(partitions)),
       network_(carried_bytes_max(hop)),
-      agent_(std::move(name)) {
+      agent_(std::move(name)),
+      port_(carrier, as_hop(hop), random, *this),
+      link_(port_.connect(switch_at, clock.now())),
+      lanes_(link_),
+      resolver_(link_, names_, paths_, network_, counters_) {
   CHECK(!hop.listens);
-  arrivals_.reserve(ReceivedCells::kCellsMax);
-  link_ = &port_.connect(switch_at, clock_.now());
 }
 
 PeerAddress Attachment::peer(const std::string& node, unsigned path) {
   const bool uses_all_paths = path == kAllPaths;
   const std::string name = name_of_path(name_of_queue(node, queue_), uses_all_paths ? 0 : path);
-  auto at = std::ranges::find(named_, name, &Named::name);
-  if (at == named_.end()) at = named_.insert(at, {name, Lid()});
-  at->uses_all_paths = uses_all_paths;
-  resolve_at_ = clock_.now();
-  return address_with(kIsName, static_cast<std::size_t>(at - named_.begin()));
-}
-
-Lid Attachment::lid_of(const PeerAddress& peer) const {
-  const std::uint16_t number = number_in(peer);
-  if (peer.bytes[0] == kIsLid) return Lid(number);
-  if (peer.bytes[0] == kIsName && number < named_.size()) return named_[number].lid;
-  return Lid();
-}
-
-PeerAddress Attachment::address_of(Lid lid) const {
-  const Named* named = named_at(lid);
-  if (named == nullptr) return address_with(kIsLid, lid.value);
-  return address_with(kIsName, static_cast<std::size_t>(named - named_.data()));
-}
-
-// A peer gets replies in the partition in which it was heard.
-PartitionKey Attachment::partition_to(Lid lid) const {
-  const auto at = in_partition_.find(lid);
-  return at == in_partition_.end() ? partitions_.first() : at->second;
+  resolver_.ask_now(clock_.now());
+  return names_.add(name, uses_all_paths);
 }
 
 std::optional<LinkLids> Attachment::lids_of(const PeerAddress& peer) const {
-  const Lid lid = lid_of(peer);
+  const Lid lid = names_.lid_of(peer);
   if (!is_attached() || lid == Lid()) return std::nullopt;
   return LinkLids{own_lid_to(lid), lid};
 }
 
 std::string Attachment::name_of(const PeerAddress& peer) const {
   const std::string via = " via " + below_.name_of(switch_at_);
-  if (peer.bytes[0] == kIsName && number_in(peer) < named_.size()) {
-    return named_[number_in(peer)].name + via;
-  }
-  const Lid lid = lid_of(peer);
+  if (const PeerNames::Named* named = names_.at(peer)) return named->name + via;
+  const Lid lid = names_.lid_of(peer);
   if (NetworkLayer::is_peer(lid)) return network_.name_of(lid) + via;
   return "LID " + std::to_string(lid.value) + via;
 }
 
 std::size_t Attachment::datagram_bytes_max(const PeerAddress& to) const {
-  if (link_->mcp() == 0) return below_.datagram_bytes_max(switch_at_);
-  return hop_stride() + kSessionReserveBytes - gnh_bytes(lid_of(to));
+  if (link_.mcp() == 0) return below_.datagram_bytes_max(switch_at_);
+  return lanes_.stride() + kSessionReserveBytes - gnh_bytes(names_.lid_of(to));
 }
-
-bool Attachment::take_too_long_report() { return std::exchange(is_narrowed_, false); }
 
 void Attachment::visit_counters(const base::CounterVisitor& visitor) const {
   counters_.visit(visitor);
@@ -122,18 +93,17 @@ void Attachment::visit_counters(const base::CounterVisitor& visitor) const {
 // All of a batch leaves in one batch to the switch, which has the same stride.
 Underlay::SendStatus Attachment::send(const PeerAddress& to, base::Bytes bytes,
                                       std::size_t stride) {
-  const Lid lid = lid_of(to);
+  const Lid lid = names_.lid_of(to);
   const bool is_reachable = lid != Lid() && (!NetworkLayer::is_peer(lid) || network_.is_known());
   if (!is_attached() || !is_reachable) {
     counters_.add(AttachmentCounter::kTxDropDown);
     return SendStatus::kRefused;
   }
-  if (std::min(stride, bytes.size()) + gnh_bytes(lid) > hop_stride()) return SendStatus::kTooLong;
+  if (std::min(stride, bytes.size()) + gnh_bytes(lid) > lanes_.stride())
+    return SendStatus::kTooLong;
   const base::Time now = clock_.now();
   flush(now);
-  is_blocked_by_lane_ = link_->is_full_profile() && !lanes_take(bytes, stride);
-  if (is_blocked_by_lane_ || (!link_->is_full_profile() && link_->blocked(kMgmtLane)))
-    return SendStatus::kBlocked;
+  if (!lanes_.take(bytes, stride)) return SendStatus::kBlocked;
   const LinkLids lids{own_lid_to(lid), lid};
   while (!bytes.empty()) {
     const base::Bytes datagram = bytes.first(std::min(stride, bytes.size()));
@@ -161,10 +131,10 @@ bool Attachment::send_datagram(const LinkLids& lids, base::Bytes datagram) {
 bool Attachment::send_cell(Lid to, const FlitView& flit) {
   if (NetworkLayer::is_peer(to)) return send_to_peer(to, flit);
   const base::Bytes cell = flit.payload;
-  const base::MutableBytes room = reserve(cell.size(), flit.header.vl);
+  const base::MutableBytes room = lanes_.reserve(cell.size(), flit.header.vl);
   if (room.empty()) return false;
   std::memcpy(room.data(), cell.data(), cell.size());
-  link_->commit(room.size());
+  link_.commit(room.size());
   return true;
 }
 
@@ -175,17 +145,49 @@ bool Attachment::send_to_peer(Lid to, const FlitView& flit) {
   const CellLids lids{network_.router_to(to), base_lid()};
   const bool has_header = is_datagram(header);
   const base::MutableBytes room =
-      reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
+      lanes_.reserve(cell.size() + (has_header ? 0 : kGnhBytes), flit.header.vl);
   if (room.empty()) return false;
   if (has_header) {
     network_.set_leg(to);
-    change_lids(room, cell, lids, link_->crc_head_only());
+    change_lids(room, cell, lids, link_.crc_head_only());
   } else {
     add_gnh(room, cell, network_.gnh_to(to, header.sl, header.payload_bytes), lids,
-            link_->crc_head_only());
+            link_.crc_head_only());
   }
-  link_->commit(room.size());
+  link_.commit(room.size());
   return true;
+}
+
+unsigned Attachment::paths_to(Lid peer) const {
+  return paths_.count_to(peer, names_.at(peer) != nullptr, clock_.now());
+}
+
+// HELLO and ANSWER take the first path, since the peer replies from the LID that they came to.
+unsigned Attachment::paths_of_control(Lid peer, base::Bytes datagram) const {
+  return begins_a_link(datagram) ? 1 : std::min(paths_to(peer), kUsedPathsMax);
+}
+
+// By all paths: one that is lost would be missed, and so would a probe on a path that is silent.
+bool Attachment::send_control(const LinkLids& lids, base::Bytes datagram) {
+  counters_.add(AttachmentCounter::kTxControl);
+  const Lid to = lids.remote;
+  const base::Bytes payload = without_surroundings(datagram);
+  if (NetworkLayer::is_peer(to)) {
+    const Gnh gnh = network_.gnh_to(to, 0, static_cast<std::uint16_t>(payload.size()));
+    return send_path_cell(link_, lids.local, network_.router_to(to), kPathQpn, payload,
+                          paths_.partition_to(to), &gnh);
+  }
+  bool is_sent = false;
+  for (unsigned path = 0; path < paths_of_control(to, datagram); ++path) {
+    is_sent |= send_path_cell(link_, lids.local, path_of(to, path), kPathQpn, payload,
+                              paths_.partition_to(to));
+  }
+  return is_sent;
+}
+
+void Attachment::flush(base::Time now) {
+  port_.flush(now);
+  lanes_.on_flushed();
 }
 
 // At most one batch of the hop in each call, whatever is in it: the caller has other work.
@@ -193,11 +195,10 @@ std::optional<Underlay::Received> Attachment::receive() {
   if (auto batch = next_arrival()) return batch;
   arrivals_.clear();
   network_.forget_cells();
-  next_ = 0;
   const base::Time now = clock_.now();
   port_.on_time(now);
   if (std::exchange(is_misplaced_, false)) return_port(now);
-  resolve(now);
+  if (is_attached()) resolver_.step(now);
   const bool has_received = port_.receive(
       now, 1, [this](Link&, std::span<const ReceivedCell> cells) { take_cells(cells); });
   if (has_received) return next_arrival().value_or(Received{});
@@ -221,8 +222,9 @@ void Attachment::take_cells(std::span<const ReceivedCell> cells) {
       take_global(cell, *header);
     } else {
       const bool is_data = header->service != Service::kMgmt;
-      if (is_data && header->dlid != own_lid_to(header->slid)) use_all_paths(header->slid, now);
-      arrivals_.push_back({cell, header->slid, header->dlid, header->partition});
+      if (is_data && header->dlid != own_lid_to(header->slid))
+        resolver_.use_all_paths(header->slid, now);
+      arrivals_.add({cell, header->slid, header->dlid, header->partition});
     }
   }
 }
@@ -235,7 +237,7 @@ void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header) 
   const NetworkLayer::Taken taken = network_.take(cell, header);
   switch (taken.fault) {
     case NetworkLayer::Fault::kNone:
-      return arrivals_.push_back({taken.cell, taken.from, header.dlid, header.partition});
+      return arrivals_.add({taken.cell, taken.from, header.dlid, header.partition});
     case NetworkLayer::Fault::kGlobal:
       return counters_.add(AttachmentCounter::kRxDropNetwork);
     case NetworkLayer::Fault::kDestination:
@@ -248,89 +250,73 @@ void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header) 
 // Returns nothing behind the last one. Cells of the switch itself are for this port. The cells of
 // queue pairs have their partition checked there.
 std::optional<Underlay::Received> Attachment::next_arrival() {
-  while (next_ < arrivals_.size()) {
-    const Arrival& first = arrivals_[next_];
-    const bool is_of_switch = first.from == link_->remote_lid();
+  while (!arrivals_.empty()) {
+    const ArrivedCells::Cell& first = arrivals_.front();
+    const bool is_of_switch = first.from == link_.remote_lid();
     const auto payload = payload_of_path_cell(
         first.cell.bytes, is_of_switch ? kSwitchQpn : kPathQpn, first.cell.crc_head_only);
-    if (!payload && !is_of_switch) return next_run();
-    ++next_;
+    if (!payload && !is_of_switch) {
+      const ArrivedCells::Run run = arrivals_.pop_run();
+      counters_.add(AttachmentCounter::kRxCell, run.cells);
+      return Received{run.bytes, run.stride, names_.address_of(run.from)};
+    }
+    arrivals_.pop();
     if (!payload) {
       counters_.add(AttachmentCounter::kRxDropCell);
     } else if (!takes_control(first, *payload)) {
       counters_.add(AttachmentCounter::kRxDropPartition);
     } else if (is_of_switch) {
-      on_mgmt(*payload);
+      resolver_.on_mgmt(*payload, clock_.now());
     } else {
-      return Received{*payload, payload->size(), address_of(first.from)};
+      return Received{*payload, payload->size(), names_.address_of(first.from)};
     }
   }
   return std::nullopt;
 }
 
-bool Attachment::takes_control(const Arrival& arrival, base::Bytes datagram) {
-  const auto own = partitions_.own(arrival.partition);
-  if (!own) return false;
-  if (*own == partitions_.first())
-    in_partition_.erase(arrival.from);
-  else
-    in_partition_[arrival.from] = *own;
-  if (!begins_a_link(datagram)) {
-    if (arrival.to != own_lid_to(arrival.from)) use_all_paths(arrival.from, clock_.now());
-    return true;
+bool Attachment::takes_control(const ArrivedCells::Cell& arrival, base::Bytes datagram) {
+  if (!paths_.on_heard(arrival.from, arrival.partition)) return false;
+  if (begins_a_link(datagram)) {
+    paths_.on_link_begun(arrival.from, arrival.to, base_lid());
+  } else if (arrival.to != own_lid_to(arrival.from)) {
+    resolver_.use_all_paths(arrival.from, clock_.now());
   }
-  if (arrival.to == base_lid())
-    called_at_.erase(arrival.from);
-  else
-    called_at_[arrival.from] = arrival.to;
   return true;
-}
-
-Underlay::Received Attachment::next_run() {
-  const Arrival& first = arrivals_[next_];
-  const base::Bytes cell = first.cell.bytes;
-  // The header of its flit lies before the cell.
-  const std::size_t flit_bytes = kFlitHeaderBytes + cell.size();
-  std::size_t stride = flit_bytes;
-  std::size_t count = 1;
-  if (next_ + 1 < arrivals_.size() && arrivals_[next_ + 1].cell.bytes.data() > cell.data()) {
-    stride = static_cast<std::size_t>(arrivals_[next_ + 1].cell.bytes.data() - cell.data());
-    count = run_length(stride);
-  }
-  if (count == 1) stride = flit_bytes;
-  counters_.add(AttachmentCounter::kRxCell, count);
-  next_ += count;
-  return Received{{cell.data() - kFlitHeaderBytes, (count - 1) * stride + flit_bytes},
-                  stride,
-                  address_of(first.from)};
-}
-
-// The cells from next_ on that lie `stride` apart, with nothing but filler between: they are a
-// batch as their sender made it.
-std::size_t Attachment::run_length(std::size_t stride) const {
-  const Arrival& first = arrivals_[next_];
-  const std::size_t flit_bytes = kFlitHeaderBytes + first.cell.bytes.size();
-  if (stride < flit_bytes) return 1;
-  std::size_t count = 1;
-  for (; next_ + count < arrivals_.size(); ++count) {
-    const Arrival& next = arrivals_[next_ + count];
-    if (next.from != first.from || next.cell.vl != first.cell.vl ||
-        next.cell.bytes.size() != first.cell.bytes.size() ||
-        next.cell.bytes.data() != first.cell.bytes.data() + count * stride) {
-      break;
-    }
-    const auto header = header_of(next.cell.bytes);
-    if (header && header->service == Service::kMgmt) break;
-  }
-  return count;
 }
 
 base::Time Attachment::deadline() const {
   base::Time at = port_.deadline();
-  if (is_attached()) at = std::min(at, resolve_at_);
+  if (is_attached()) at = std::min(at, resolver_.deadline());
   if (port_.wants_write()) at = std::min(at, clock_.now() + kBlockedRetry);
-  if (is_blocked_by_lane_) at = std::min(at, clock_.now() + kLaneRetry);
+  if (lanes_.is_blocked_by_lane()) at = std::min(at, clock_.now() + kLaneRetry);
   return at;
+}
+
+// Returns false if it is no SMP. A switch sends them to no LID: the port may have none yet.
+bool Attachment::takes_smp(const ReceivedCell& cell, Lid from) {
+  const auto smp = payload_of_path_cell(cell.bytes, kSubnetQpn, cell.crc_head_only);
+  if (!smp || link_.peer_port() == 0 || from != link_.remote_lid()) return false;
+  const PortLids before = agent_.given();
+  std::array<std::byte, kSmpBytesMax> reply;
+  const std::size_t bytes = agent_.serve(*smp, link_, reply);
+  counters_.add(bytes != 0 ? AttachmentCounter::kSmp : AttachmentCounter::kRxDropSmp);
+  if (bytes != 0) {
+    send_path_cell(link_, Lid(), link_.remote_lid(), kSubnetQpn, base::Bytes(reply).first(bytes));
+  }
+  if (agent_.given() != before) on_lids();
+  return true;
+}
+
+// It has them by the link that is up.
+void Attachment::on_lids() {
+  if (!has_place_of_queue()) {
+    is_misplaced_ = true;
+    return;
+  }
+  base::log_info({base::EventKind::kLinkUp, link_.peer_name()},
+                 "attached to port " + std::to_string(link_.peer_port()) + " of the switch at " +
+                     link_.peer_name() + " as LID " + std::to_string(base_lid().value));
+  resolver_.start(base_lid(), clock_.now());
 }
 
 void Attachment::on_link_up(Link& link) {
@@ -352,7 +338,7 @@ bool Attachment::has_place_of_queue() const {
 // It is another node's, which would not get in while we have it.
 void Attachment::return_port(base::Time now) {
   base::log_warn("queue " + std::to_string(queue_) + " is not used: port " +
-                 std::to_string(link_->peer_port()) + " of the switch at " + link_->peer_name() +
+                 std::to_string(link_.peer_port()) + " of the switch at " + link_.peer_name() +
                  " is that of LID " + std::to_string(base_lid().value) +
                  ": the topology file lists a port for each queue of a node; then start again");
   port_.send_bye(now);
@@ -363,7 +349,7 @@ void Attachment::on_link_down(Link& link, std::string_view why) {
     base::log_warn({base::EventKind::kLinkDown, link.peer_name()},
                    "the switch at " + link.peer_name() + " is gone: " + std::string(why));
   }
-  resolve_at_ = base::kNever;
+  resolver_.stop();
 }
 
 // Paths outlive the switch: their ends are other processes. What it has passed on from the subnet

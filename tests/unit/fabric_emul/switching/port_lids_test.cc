@@ -169,14 +169,18 @@ class PathOfANodeTest : public ::testing::Test {
     topology.nodes[0].lmc = lmc_of_host;
     topology.nodes[1].lid = Lid(20);
     topology.nodes[1].lmc = 2;
-    sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
-    for (std::uint8_t port = 1; port <= 2; ++port) {
-      sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 7), nullptr,
-                   clock.now());
-    }
+    start_switch(7);
     unit = std::make_unique<Node>(*at_node[1], carriers[1]->address(), 0xE2, 300, true, clock);
   }
   InProcessUnderlay& at_switch(std::size_t port) { return *carriers[port - 1]; }
+  // With the topology as it is now.
+  void start_switch(std::uint64_t instance) {
+    sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
+    for (std::uint8_t port = 1; port <= 2; ++port) {
+      sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, instance), nullptr,
+                   clock.now());
+    }
+  }
   void start_host(std::uint64_t instance, unsigned path) {
     host =
         std::make_unique<Node>(*at_node[0], carriers[0]->address(), 0xE1, instance, false, clock);
@@ -297,7 +301,7 @@ TEST_F(AllPathsOfANodeTest, S000_46_P_PATH_13_the_peer_of_who_uses_all_paths_doe
 }
 
 // Cells for another LID than the base are no sign of it where the link began there.
-TEST_F(AllPathsOfANodeTest, who_names_one_path_gets_replies_by_one) {
+TEST_F(AllPathsOfANodeTest, S000_46_who_names_one_path_gets_replies_by_one) {
   start_host(500, 3);
   run(2s);
   ASSERT_TRUE(carries());
@@ -311,11 +315,7 @@ TEST_F(AllPathsOfANodeTest, the_lids_of_a_peer_are_asked_once_more_when_the_swit
   run(2s);
   ASSERT_TRUE(carries());
   topology.nodes[1].lmc = 1;
-  sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
-  for (std::uint8_t port = 1; port <= 2; ++port) {
-    sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 8), nullptr,
-                 clock.now());
-  }
+  start_switch(8);
   run(3s);
   EXPECT_EQ(paths(), std::pair(2U, 2U));
   EXPECT_TRUE(carries());
@@ -326,14 +326,29 @@ TEST_F(PathOfANodeTest, a_path_survives_a_restart_of_the_switch) {
   start_host(500, 2);
   run(2s);
   ASSERT_TRUE(carries());
-  sw = std::make_unique<Switch>(plan_of(topology, "sw").value(), random);
-  for (std::uint8_t port = 1; port <= 2; ++port) {
-    sw->add_port(port, at_switch(port), link_world::config_of(0x100U + port, 8), nullptr,
-                 clock.now());
-  }
+  start_switch(8);
   run(3s);
   EXPECT_TRUE(carries());
   EXPECT_EQ(unit->end->watch.events, std::vector<std::string>{"up"});
+}
+
+// The number of its LIDs was that of others.
+TEST_F(AllPathsOfANodeTest, S004_18_a_port_with_other_lids_has_one_until_its_switch_replies) {
+  start_host(500, kAllPaths);
+  run(2s);
+  ASSERT_EQ(host->attachment.own_lids(), (PortLids{Lid(24), 1}));
+  topology.nodes[0].lid = Lid(25);
+  topology.nodes[0].lmc = 0;
+  start_switch(8);
+  for (int i = 0; i < 3000; ++i) {
+    clock.advance(i % 10 == 0 ? 10ms : 0ms);
+    sw->step(clock.now());
+    host->end->step(clock.now());
+    if (host->attachment.is_attached()) {
+      ASSERT_TRUE(is_valid(host->attachment.own_lids()));
+    }
+  }
+  EXPECT_EQ(host->attachment.own_lids(), (PortLids{Lid(25), 0}));
 }
 
 // Of the port that asks, by whatever LID.
