@@ -33,6 +33,7 @@ void cfg_util(base::Bytes in);      // CfgUtil requests of two hosts, to the NIC
 void connection(base::Bytes in);    // MGMT cells, to the connection manager
 void switch_cells(base::Bytes in);  // cells and datagrams, to a switch and to an attached port
 void subnet_smps(base::Bytes in);   // SMPs of two switches, to a switch that manages
+void node_smps(base::Bytes in);     // SMPs of a switch, to an attached node
 void shm_ring(base::Bytes in);      // the other process of a ring in shared memory
 
 struct Target {
@@ -58,6 +59,7 @@ inline constexpr Target kTargets[] = {{"cell_decode", cell_decode},
                                       {"connection", connection},
                                       {"switch_cells", switch_cells},
                                       {"subnet_smps", subnet_smps},
+                                      {"node_smps", node_smps},
                                       {"shm_ring", shm_ring}};
 
 }  // namespace splitnic::fuzz
