@@ -1,7 +1,9 @@
-// A decorator that keeps the DSCP of each datagram that is sent, with its flits. Thread: the test.
+// A decorator that keeps the DSCP of each datagram that is sent, with its flits, and can hold those
+// of one class back. Thread: the test.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -31,17 +33,30 @@ class DscpRecorder final : public UnderlayDecorator {
       }
       sent.push_back(std::move(one));
     }
-    return below_.send(to, bytes, stride);
+    if (dscp_ != holds) return below_.send(to, bytes, stride);
+    held_.push_back({to, {bytes.begin(), bytes.end()}, stride});
+    return SendStatus::kSent;
+  }
+  // Sends all that was held back, in its order.
+  void deliver_held() {
+    for (const Held& one : std::exchange(held_, {})) below_.send(one.to, one.bytes, one.stride);
   }
   std::optional<Received> receive() override { return below_.receive(); }
   base::Time deadline() const override { return below_.deadline(); }
   std::uint8_t dscp() const { return dscp_; }
 
   bool blocks = false;
+  std::optional<std::uint8_t> holds;  // the class that is held back
   std::vector<Sent> sent;
 
  private:
+  struct Held {
+    PeerAddress to;
+    std::vector<std::byte> bytes;
+    std::size_t stride;
+  };
   std::uint8_t dscp_ = 0;
+  std::vector<Held> held_;
 };
 
 }  // namespace splitnic::fabric

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -136,14 +137,8 @@ TEST(LinkDscpTest, a_batch_that_was_blocked_keeps_its_dscp) {
   EXPECT_THAT(dscps_and_flits(w.recorder), ElementsAre(Pair(46, 1)));
 }
 
-// Over shm nothing could have a mark.
-TEST(LinkDscpTest, the_shm_profile_has_no_marks) {
-  PortConfig client = config_of(0xB, 200);
-  client.dscp_of_lane = kDscpOfLane;
-  client.crc_head_only = true;
-  PortConfig listener = config_of(0xA, 100, true);
-  listener.crc_head_only = true;
-  World w({}, listener, client);
+// Cells of several lanes that the client sends at once arrive in one batch.
+void expect_one_batch(World& w) {
   w.connect();
   w.a->batches.clear();
   for (const unsigned lane : {0U, 3U, 1U, 0U}) {
@@ -153,15 +148,20 @@ TEST(LinkDscpTest, the_shm_profile_has_no_marks) {
   EXPECT_EQ(w.a->batches, std::vector<std::size_t>{4});
 }
 
+// Over shm nothing could have a mark.
+TEST(LinkDscpTest, the_shm_profile_has_no_marks) {
+  PortConfig client = config_of(0xB, 200);
+  client.dscp_of_lane = kDscpOfLane;
+  client.crc_head_only = true;
+  PortConfig listener = config_of(0xA, 100, true);
+  listener.crc_head_only = true;
+  World w({}, listener, client);
+  expect_one_batch(w);
+}
+
 TEST(LinkDscpTest, without_marks_all_lanes_share_a_batch) {
   World w;
-  w.connect();
-  w.a->batches.clear();
-  for (const unsigned lane : {0U, 3U, 1U, 0U}) {
-    ASSERT_TRUE(write(w.b->link(), pattern(100, lane), static_cast<std::uint8_t>(lane)));
-  }
-  w.pump();
-  EXPECT_EQ(w.a->batches, std::vector<std::size_t>{4});
+  expect_one_batch(w);
 }
 
 // Lanes alternate, flits are lost and repeated, and acknowledgements travel with either.
@@ -214,6 +214,47 @@ TEST(LinkDscpTest, S002_43_each_class_has_its_own_flow_control) {
   for (const CellCredit& credit : w.held) w.a.link().release(credit);
   w.run(20ms);
   EXPECT_EQ(w.got.at(0).size(), written);
+}
+
+// Flits of all classes are one sequence: those that arrive before a held one come again behind it.
+TEST(LinkDscpTest, S002_43_a_class_that_is_late_costs_time_and_no_cell) {
+  MarkedWorld w(LinkProfile::kFull);
+  w.recorder.holds = 46;
+  std::array<Cells, 4> sent;
+  for (unsigned i = 0; i < 60; ++i) {
+    const std::uint8_t lane = i % 2 == 0 ? 0 : 3;
+    const auto cell = pattern(40 + 4 * i, i);
+    if (write(w.link(), cell, lane)) sent.at(lane).push_back(cell);
+    w.run(1ms);
+    if (i % 20 == 19) w.recorder.deliver_held();
+  }
+  for (int i = 0; i < 200; ++i) {
+    w.run(50ms);  // as late as that each time
+    w.recorder.deliver_held();
+  }
+  EXPECT_EQ(w.got.at(0), sent.at(0));
+  EXPECT_EQ(w.got.at(3), sent.at(3));
+  EXPECT_GT(w.b.port.full_counters()[FullLinkCounter::kTxResend], 0U);
+  EXPECT_EQ(w.b.watch.events, std::vector<std::string>{"up"});
+}
+
+// The clause has the price: one class that never arrives ends the link for all.
+TEST(LinkDscpTest, S002_43_a_class_that_does_not_arrive_ends_the_link) {
+  MarkedWorld w(LinkProfile::kFull);
+  w.recorder.holds = 46;
+  ASSERT_TRUE(write(w.link(), pattern(100, 1), 3));
+  ASSERT_TRUE(write(w.link(), pattern(100, 2), 0));
+  w.run(200ms);
+  EXPECT_TRUE(w.link().up());
+  w.run(5s);
+  EXPECT_GT(w.b.watch.events.size(), 1U) << "it was down";
+  // The next link begins without it.
+  w.recorder.holds.reset();
+  w.run(5s);
+  EXPECT_TRUE(w.link().up());
+  ASSERT_TRUE(write(w.link(), pattern(100, 3), 3));
+  w.run(50ms);
+  EXPECT_EQ(w.got.at(3), Cells{pattern(100, 3)});
 }
 
 }  // namespace
