@@ -100,7 +100,8 @@ check_keyed() {
     wait_until 30 has_packet "udp.port == 7471 && ip.dsfield.dscp == $dscp" || fail "no datagram has the DSCP $dscp"
   done
   stop wire INT
-  packets "udp.payload[0:4] == 81:01:00:00 || udp.payload[0:4] == 82:01:00:00" -T fields -e ip.dsfield.dscp >"$work/handshakes" || fail "tshark"
+  # The system of a unit that is not there yet sends one back in an ICMP message.
+  packets "!icmp && (udp.payload[0:4] == 81:01:00:00 || udp.payload[0:4] == 82:01:00:00)" -T fields -e ip.dsfield.dscp >"$work/handshakes" || fail "tshark"
   [ "$(wc -l <"$work/handshakes")" -ge 2 ] || fail "no handshake was captured"
   equal "DSCPs of handshakes" "$(sort -u "$work/handshakes")" 48
 }
