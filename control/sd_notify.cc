@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <span>
 
+#include "base/attach_descriptors.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "control/config/values.h"
@@ -40,15 +42,7 @@ base::Status notify(const std::string& socket, std::string_view state, int passe
   message.msg_iov = &text;
   message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> rights{};
-  if (passed >= 0) {
-    message.msg_control = rights.data();
-    message.msg_controllen = rights.size();
-    cmsghdr* const head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof passed);
-    std::memcpy(CMSG_DATA(head), &passed, sizeof passed);
-  }
+  if (passed >= 0) base::attach_descriptors(message, std::span(&passed, 1), rights);
   const ssize_t sent = ::sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) return base::Error::from_errno("sending to NOTIFY_SOCKET " + socket, errno);
   return {};

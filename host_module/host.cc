@@ -266,23 +266,6 @@ void Host::shorten_cells() {
                    " bytes, which the path carries");
 }
 
-fabric::MgmtReject Host::on_connect_request(fabric::ConnectionId, fabric::Link&,
-                                            const fabric::Mgmt&, fabric::Mgmt&) {
-  return fabric::MgmtReject::kRefused;  // only a host connects
-}
-
-bool Host::on_connected(fabric::ConnectionId id, fabric::Link& link, const fabric::Mgmt& reply) {
-  return connection_ != nullptr && connection_->on_connected(id, link, reply);
-}
-
-void Host::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code, base::Bytes private_data) {
-  if (connection_ != nullptr) connection_->on_rejected(id, code, private_data);
-}
-
-void Host::on_disconnected(fabric::ConnectionId id, std::string_view why) {
-  if (connection_ != nullptr) connection_->on_disconnected(id, why);
-}
-
 void Host::on_pair_up(messaging::ChannelPair& pair) {
   counters_.add(queue_follower_.is_additional() ? HostCounter::kQueueUps : HostCounter::kPairUps);
   retry_wait_ = kRetryMin;

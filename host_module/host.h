@@ -29,6 +29,7 @@
 #include "host_module/unit_choice.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
+#include "messaging/connecting_end.h"
 #include "messaging/connection.h"
 
 namespace splitnic::host {
@@ -80,7 +81,7 @@ enum class HostCounter {
 
 inline constexpr std::size_t kFramesPerBatch = 64;  // that are read or written at once
 
-class Host final : public fabric::ConnectionHandler, public messaging::PairOwner {
+class Host final : public messaging::ConnectingEnd, public messaging::PairOwner {
  public:
   // `tap` and `adapter` outlive the host; the adapter has its port already.
   Host(const HostConfig& config, fabric::Adapter& adapter, lan::FramePort& tap,
@@ -131,7 +132,7 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
 
   bool connection_up() const { return connection_ != nullptr && connection_->up(); }
   bool nic_up() const { return connection_up() && nic_.configured(); }
-  messaging::Connection* connection() { return connection_.get(); }
+  messaging::Connection* connection() override { return connection_.get(); }
   NicConfig& nic() { return nic_; }
   // nic().user().qos may be another map: if it has other levels the host connects again, with a
   // queue for each.
@@ -171,13 +172,6 @@ class Host final : public fabric::ConnectionHandler, public messaging::PairOwner
   void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view reason) override;
   void on_path_narrowed(fabric::Link& link) override;
-  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
-                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override;
-  bool on_connected(fabric::ConnectionId id, fabric::Link& link,
-                    const fabric::Mgmt& reply) override;
-  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
-                   base::Bytes private_data) override;
-  void on_disconnected(fabric::ConnectionId id, std::string_view why) override;
   // messaging::PairOwner
   void on_pair_up(messaging::ChannelPair& pair) override;
   void on_pair_down(messaging::ChannelPair& pair, const std::string& why) override;

@@ -138,25 +138,6 @@ void UnitSession::end(std::string_view why) {
 
 void UnitSession::on_link_down(fabric::Link&, std::string_view why) { end(why); }
 
-fabric::MgmtReject UnitSession::on_connect_request(fabric::ConnectionId, fabric::Link&,
-                                                   const fabric::Mgmt&, fabric::Mgmt&) {
-  return fabric::MgmtReject::kRefused;
-}
-
-bool UnitSession::on_connected(fabric::ConnectionId id, fabric::Link& link,
-                               const fabric::Mgmt& reply) {
-  return connection_ != nullptr && connection_->on_connected(id, link, reply);
-}
-
-void UnitSession::on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
-                              base::Bytes private_data) {
-  if (connection_ != nullptr) connection_->on_rejected(id, code, private_data);
-}
-
-void UnitSession::on_disconnected(fabric::ConnectionId id, std::string_view why) {
-  if (connection_ != nullptr) connection_->on_disconnected(id, why);
-}
-
 void UnitSession::on_pair_up(messaging::ChannelPair& pair) {
   const auto sent = pair.request(code_, {}, [this](const messaging::CfgReply& reply) {
     if (reply.replied) {

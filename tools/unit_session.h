@@ -15,11 +15,12 @@
 #include "control/daemon/keyed_carriers.h"
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
+#include "messaging/connecting_end.h"
 #include "messaging/connection.h"
 
 namespace splitnic::tools {
 
-class UnitSession final : public fabric::ConnectionHandler, private messaging::PairOwner {
+class UnitSession final : public messaging::ConnectingEnd, private messaging::PairOwner {
  public:
   // `keys` outlives this; with keys it has one peer, the unit.
   UnitSession(control::Endpoint unit, const control::KeyOptions& keys);
@@ -41,16 +42,10 @@ class UnitSession final : public fabric::ConnectionHandler, private messaging::P
   base::Error silence() const;
   void end(std::string_view why);
 
-  // fabric::ConnectionHandler
+  // messaging::ConnectingEnd
+  messaging::Connection* connection() override { return connection_.get(); }
   void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view why) override;
-  fabric::MgmtReject on_connect_request(fabric::ConnectionId id, fabric::Link& link,
-                                        const fabric::Mgmt& request, fabric::Mgmt& reply) override;
-  bool on_connected(fabric::ConnectionId id, fabric::Link& link,
-                    const fabric::Mgmt& reply) override;
-  void on_rejected(fabric::ConnectionId id, fabric::MgmtReject code,
-                   base::Bytes private_data) override;
-  void on_disconnected(fabric::ConnectionId id, std::string_view why) override;
   // messaging::PairOwner
   void on_pair_up(messaging::ChannelPair& pair) override;
   void on_pair_down(messaging::ChannelPair& pair, const std::string& why) override;

@@ -72,10 +72,6 @@ class RawLeg final : private fabric::ConnectionHandler {
 
   void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view why) override;
-  fabric::MgmtReject on_connect_request(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&,
-                                        fabric::Mgmt&) override {
-    return fabric::MgmtReject::kRefused;
-  }
   bool on_connected(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&) override {
     return false;
   }

@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 
+#include "base/attach_descriptors.h"
 #include "base/check.h"
 
 namespace splitnic::control {
@@ -81,19 +83,11 @@ bool SideProcess::Channel::send(const std::string& packet, std::span<const int> 
   CHECK(descriptors.size() <= kDescriptorsMax);
   std::string text = packet;
   iovec io{text.data(), text.size()};
-  alignas(cmsghdr) std::array<char, kControlBytes> control{};
+  alignas(cmsghdr) std::array<std::byte, kControlBytes> control{};
   msghdr message{};
   message.msg_iov = &io;
   message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* const c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
-  }
+  if (!descriptors.empty()) base::attach_descriptors(message, descriptors, control);
   return ::sendmsg(fd_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 

@@ -63,16 +63,11 @@ bool StreamSender::advance(StreamNumber next, base::Time now) {
   if (cells == 0) return false;
   una_ = next;
   same_acks_ = 0;
-  timer_.on_progress(now);
   if (is_recovering_ && recover_ - una_ <= 0) is_recovering_ = false;
   congestion_.on_progress();
   if (rtt >= base::Duration{0}) congestion_.on_rtt_sample(rtt);
   congestion_.on_ack(bytes, cells, now);
-  if (records_.empty()) {
-    timer_.disarm();
-  } else {
-    timer_.arm(now, congestion_.rto());
-  }
+  timer_.on_acknowledged(now, !records_.empty(), congestion_.rto());
   return true;
 }
 

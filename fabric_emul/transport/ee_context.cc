@@ -179,13 +179,8 @@ void EeContext::resolve(std::size_t index, base::Time now) {
     ++lost_count_;
   }
   while (!records_.empty() && records_.front().has_result) records_.pop();
-  timer_.on_progress(now);
   congestion_.on_progress();
-  if (records_.empty()) {
-    timer_.disarm();
-  } else {
-    timer_.arm(now, congestion_.rto());
-  }
+  timer_.on_acknowledged(now, !records_.empty(), congestion_.rto());
 }
 
 // Sends record `index` once more. Returns false when the link has no room now. The place of a queue

@@ -33,14 +33,9 @@ bool Requester::advance(Lcn cumulative, base::Time now) {
   congestion_.on_ack(acked.bytes, acked.cells, now);
   context_.link->path_health().on_arrived(acked.paths);
   if (before(sent_end, records_.oldest())) skip_arrived();
-  timer_.on_progress(now);
   congestion_.on_progress();
-  if (records_.empty()) {
-    timer_.disarm();
-  } else {
-    timer_.arm(now, congestion_.rto());
-    on_losses(records_.detect_all_losses(overtaken_after()), now);
-  }
+  timer_.on_acknowledged(now, !records_.empty(), congestion_.rto());
+  if (!records_.empty()) on_losses(records_.detect_all_losses(overtaken_after()), now);
   return true;
 }
 

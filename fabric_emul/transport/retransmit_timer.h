@@ -28,6 +28,15 @@ class RetransmitTimer {
     tries_ = 0;
     progress_at_ = now;
   }
+  // Cells have been acknowledged: the timer restarts for those that are still in flight, or stops.
+  void on_acknowledged(base::Time now, bool are_in_flight, base::Duration rto) {
+    on_progress(now);
+    if (are_in_flight) {
+      arm(now, rto);
+    } else {
+      disarm();
+    }
+  }
   void reset_tries() { tries_ = 0; }
   bool is_exhausted(base::Time now, unsigned tries_max) const {
     return tries_ >= tries_max && now - progress_at_ >= stall_min_;

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <span>
+
+#include "base/attach_descriptors.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -27,17 +30,11 @@ bool send_shm_handshake(int socket, int segment, std::size_t ring_bytes) {
   HandshakeWire handshake;
   handshake.ring_bytes = ring_bytes;
   iovec part{&handshake, sizeof(handshake)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> room{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
-  cmsghdr* control = CMSG_FIRSTHDR(&message);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(control), &segment, sizeof(int));
+  base::attach_descriptors(message, std::span(&segment, 1), room);
   return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
 }
 

@@ -41,9 +41,12 @@ class ConnectionHandler {
   // A connection is requested in a partition that this node is no member of: it gets no reply.
   virtual void on_foreign_partition(Link& /*link*/, PartitionKey /*key*/) {}
   // Passive side. Accepts: fills reply.pairs, pair_count and private_data (valid until the call
-  // returns to the manager) and returns kNone. A refusal may carry private data too.
-  virtual MgmtReject on_connect_request(ConnectionId id, Link& link, const Mgmt& request,
-                                        Mgmt& reply) = 0;
+  // returns to the manager) and returns kNone. A refusal may carry private data too. The default is
+  // for an end that only connects: it refuses.
+  virtual MgmtReject on_connect_request(ConnectionId /*id*/, Link& /*link*/,
+                                        const Mgmt& /*request*/, Mgmt& /*reply*/) {
+    return MgmtReject::kRefused;
+  }
   // Active side: the peer has accepted. Returning false refuses its reply and disconnects.
   virtual bool on_connected(ConnectionId id, Link& link, const Mgmt& reply) = 0;
   virtual void on_rejected(ConnectionId id, MgmtReject code, base::Bytes private_data) = 0;

@@ -14,8 +14,10 @@
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "host_module/host.h"
-#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
+#include "tests/conformance/run_target.h"
+#include "tests/conformance/target_path.h"
+#include "tests/conformance/target_port.h"
 #include "tests/sim/fake_port.h"
 
 namespace splitnic::conformance {
@@ -35,17 +37,9 @@ class HostTarget {
       : hub_({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
         end_(hub_.add_endpoint()),
         unit_end_(hub_.add_endpoint()),
+        path_(end_, clock_, config.delay, config.rule),
         tap_(lan::MacAddress{0x02, 0, 0, 0, 0, 0xA0}),
         carrier_(unit_end_, std::nullopt, clock_, [this](base::Time until) { run(until); }) {
-    underlay_ = &end_;
-    if (config.delay > base::Duration()) {
-      late_ = std::make_unique<LateUnderlay>(*underlay_, clock_, config.delay);
-      underlay_ = late_.get();
-    }
-    if (config.rule) {
-      relay_ = std::make_unique<Relay>(*underlay_, config.rule);
-      underlay_ = relay_.get();
-    }
     fabric::PeerAddress unit = unit_end_.address();
     if (config.is_keyed) unit = put_keys();
     line_ = config.is_keyed ? std::make_unique<Line>(carrier_, responder_.get())
@@ -60,9 +54,6 @@ class HostTarget {
   void hang() { is_hanging_ = true; }
 
  private:
-  static constexpr base::Duration kStep = std::chrono::milliseconds(1);
-  static constexpr int kStepsMax = 1000;
-
   fabric::PeerAddress put_keys() {
     const session::Secret own = session::random_private_key(random_);
     const session::Secret of_unit = session::random_private_key(random_);
@@ -83,16 +74,7 @@ class HostTarget {
   void start(const fabric::PeerAddress& unit, const HostTargetConfig& target) {
     adapter_ = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
-    fabric::PortConfig port;
-    port.eui64 = eui64_;
-    port.instance = 99;
-    port.mcp_min = 256;
-    if (target.is_full) {
-      port.profile = fabric::LinkProfile::kFull;
-      port.full = fabric::full_between_processes();
-      port.full.receive_blocks = kFullTargetBlocks;
-    }
-    const auto added = adapter_->add_port(*underlay_, port);
+    const auto added = adapter_->add_port(*underlay_, target_port(eui64_, target.is_full));
     CHECK(added.has_value());
     host::HostConfig config;
     config.pair.node_name = "host";
@@ -113,15 +95,9 @@ class HostTarget {
     host_ = std::make_unique<host::Host>(config, *adapter_, tap_, random_);
     host_->add_unit(0, **added, unit, clock_.now());
   }
-  // Until something arrived for the suite.
   void run(base::Time until) {
-    for (int i = 0; unit_end_.queued_batches() == 0 && clock_.now() < until; ++i) {
-      const bool made_progress = !is_hanging_ && host_->step(clock_.now(), true);
-      if (made_progress && i < kStepsMax) continue;
-      if (unit_end_.queued_batches() > 0) return;
-      i = 0;
-      clock_.set(std::min<base::Time>(until, clock_.now() + kStep));
-    }
+    run_target(unit_end_, clock_, until,
+               [this](base::Time now) { return !is_hanging_ && host_->step(now, true); });
   }
 
   base::ManualClock clock_;
@@ -131,9 +107,8 @@ class HostTarget {
   fabric::InProcessHub hub_;
   fabric::InProcessUnderlay& end_;
   fabric::InProcessUnderlay& unit_end_;
-  fabric::Underlay* underlay_ = nullptr;
-  std::unique_ptr<LateUnderlay> late_;
-  std::unique_ptr<Relay> relay_;
+  TargetPath path_;
+  fabric::Underlay* underlay_ = &path_.top();
   std::unique_ptr<session::KeyedUnderlay> keyed_;
   sim::FakePort tap_;
   Carrier carrier_;

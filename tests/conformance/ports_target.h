@@ -2,7 +2,6 @@
 // With keys every port is sealed. Between a port and the suite may be a relay that breaks a rule.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +13,10 @@
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "switch_module/topology_file.h"
-#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
+#include "tests/conformance/run_target.h"
+#include "tests/conformance/target_path.h"
+#include "tests/conformance/target_port.h"
 
 namespace splitnic::conformance {
 
@@ -54,25 +55,13 @@ class PortsTarget {
   base::Random& random() { return random_; }
 
  private:
-  static constexpr base::Duration kStep = std::chrono::milliseconds(1);
-  static constexpr int kStepsMax = 1000;
-
   void add_port(const PortsTargetConfig& config, std::size_t port) {
     fabric::InProcessUnderlay& at_switch = hub_.add_endpoint();
     fabric::InProcessUnderlay& end = hub_.add_endpoint();
-    fabric::Underlay* underlay = &at_switch;
-    if (config.delay > base::Duration()) {
-      late_.push_back(std::make_unique<LateUnderlay>(*underlay, clock_, config.delay));
-      underlay = late_.back().get();
-    }
-    if (config.rule_at) {
-      relays_.push_back(std::make_unique<Relay>(*underlay, config.rule_at(port)));
-      underlay = relays_.back().get();
-    }
-    fabric::PortConfig port_config;
-    port_config.eui64 = fabric::Eui64(0x100 + port);
-    port_config.instance = 99;
-    port_config.mcp_min = 256;
+    paths_.emplace_back(at_switch, clock_, config.delay,
+                        config.rule_at ? config.rule_at(port) : Rule());
+    fabric::Underlay* underlay = &paths_.back().top();
+    fabric::PortConfig port_config = target_port(fabric::Eui64(0x100 + port), false);
     Session* keys = nullptr;
     if (config.is_keyed) {
       const session::Secret of_node = session::random_private_key(random_);
@@ -95,14 +84,8 @@ class PortsTarget {
         end, at_switch.address(), clock_, [this, &end](base::Time until) { run(end, until); }));
     lines_.push_back(std::make_unique<Line>(*carriers_.back(), keys));
   }
-  // Until something arrived for the suite.
   void run(fabric::InProcessUnderlay& end, base::Time until) {
-    for (int i = 0; end.queued_batches() == 0 && clock_.now() < until; ++i) {
-      if (step(clock_.now()) && i < kStepsMax) continue;
-      if (end.queued_batches() > 0) return;
-      i = 0;
-      clock_.set(std::min<base::Time>(until, clock_.now() + kStep));
-    }
+    run_target(end, clock_, until, [this](base::Time now) { return step(now); });
   }
 
   const fabric::Topology topology_;
@@ -112,8 +95,7 @@ class PortsTarget {
   fabric::InProcessHub hub_;
   fabric::Switch switch_;
   session::Secret switch_key_;
-  std::vector<std::unique_ptr<LateUnderlay>> late_;
-  std::vector<std::unique_ptr<Relay>> relays_;
+  std::vector<TargetPath> paths_;
   std::vector<std::unique_ptr<session::KeyedUnderlay>> keyed_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<std::unique_ptr<Carrier>> carriers_;

@@ -16,8 +16,10 @@
 #include "fabric_emul/session/keyed_underlay.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "iou_module/iou.h"
-#include "tests/conformance/late_underlay.h"
 #include "tests/conformance/relay.h"
+#include "tests/conformance/run_target.h"
+#include "tests/conformance/target_path.h"
+#include "tests/conformance/target_port.h"
 #include "tests/sim/fake_port.h"
 
 namespace splitnic::conformance {
@@ -38,16 +40,8 @@ class UnitTarget {
   explicit UnitTarget(const UnitTargetConfig& config)
       : hub_({.datagram_bytes_max = 1472, .batch_queue_max = 4096}),
         end_(hub_.add_endpoint()),
+        path_(end_, clock_, config.delay, config.rule),
         lan_(lan::MacAddress{0x02, 0, 0, 0, 0, 0xE0}) {
-    underlay_ = &end_;
-    if (config.delay > base::Duration()) {
-      late_ = std::make_unique<LateUnderlay>(*underlay_, clock_, config.delay);
-      underlay_ = late_.get();
-    }
-    if (config.rule) {
-      relay_ = std::make_unique<Relay>(*underlay_, config.rule);
-      underlay_ = relay_.get();
-    }
     for (std::size_t i = 0; i < kLines; ++i) {
       secrets_.push_back(random_key(config));
     }
@@ -69,7 +63,6 @@ class UnitTarget {
 
  private:
   static constexpr std::size_t kLines = 8;
-  static constexpr base::Duration kStep = std::chrono::milliseconds(1);
 
   session::Secret random_key(const UnitTargetConfig& target) {
     while (true) {
@@ -93,16 +86,9 @@ class UnitTarget {
   void start(const UnitTargetConfig& target) {
     adapter_ = std::make_unique<fabric::Adapter>(
         fabric::AdapterLimits{.profile = fabric::MrwtProfile::kStrictWindows}, random_);
-    fabric::PortConfig port;
-    port.eui64 = fabric::Eui64(std::uint64_t{target.eui64_begins} << 56 | 0x10);
-    port.instance = 99;
+    const fabric::Eui64 eui64(std::uint64_t{target.eui64_begins} << 56 | 0x10);
+    fabric::PortConfig port = target_port(eui64, target.is_full);
     port.listens = true;
-    port.mcp_min = 256;
-    if (target.is_full) {
-      port.profile = fabric::LinkProfile::kFull;
-      port.full = fabric::full_between_processes();
-      port.full.receive_blocks = kFullTargetBlocks;
-    }
     CHECK(adapter_->add_port(*underlay_, port).has_value());
     iou::IouConfig config;
     config.host.pair.node_name = "unit";
@@ -127,26 +113,18 @@ class UnitTarget {
     }
     lines_.push_back(std::make_unique<Line>(*carriers_.back(), keys));
   }
-  // Until something arrived for the suite.
   void run(fabric::InProcessUnderlay& end, base::Time until) {
-    for (int i = 0; end.queued_batches() == 0 && clock_.now() < until; ++i) {
-      const bool made_progress = !is_hanging_ && unit_->step(clock_.now(), true);
-      if (made_progress && i < kStepsMax) continue;
-      if (end.queued_batches() > 0) return;
-      i = 0;
-      clock_.set(std::min<base::Time>(until, clock_.now() + kStep));
-    }
+    run_target(end, clock_, until,
+               [this](base::Time now) { return !is_hanging_ && unit_->step(now, true); });
   }
-  static constexpr int kStepsMax = 1000;
 
   base::ManualClock clock_;
   base::SeededRandom random_{7};
   std::uint64_t stamp_ = 1000;
   fabric::InProcessHub hub_;
   fabric::InProcessUnderlay& end_;
-  fabric::Underlay* underlay_ = nullptr;
-  std::unique_ptr<LateUnderlay> late_;
-  std::unique_ptr<Relay> relay_;
+  TargetPath path_;
+  fabric::Underlay* underlay_ = &path_.top();
   std::vector<session::Secret> secrets_;
   session::Secret unit_key_;
   std::unique_ptr<session::KeyedUnderlay> keyed_;

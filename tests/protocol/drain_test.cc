@@ -44,6 +44,16 @@ class Drain : public ::testing::Test {
     Memory& inbox = pair_.a().memory(kMessage);
     for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(pair_.a().post_recv(qpn, {inbox.sge()}));
   }
+  // A pair of UC or UD, with receives at end a. What has completed before is forgotten.
+  QpPair make_unreliable(Service service) {
+    const QpPair qp = service == Service::kUc
+                          ? pair_.connect({.service = service})
+                          : QpPair{pair_.make_ud(pair_.a()), pair_.make_ud(pair_.b())};
+    post_receives(qp.a, 30);
+    pair_.a().received.clear();
+    pair_.b().sent.clear();
+    return qp;
+  }
   Qp& qp_b(Qpn qpn) { return pair_.b().qp(qpn); }
   // Every one once, in order, with success.
   void expect_all(std::uint64_t count, bool mixed) {
@@ -116,12 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, DrainUnderLoad, ::testing::Range(1, 9));
 
 TEST_F(Drain, T_26_sqd_then_rts_on_uc_and_ud) {
   for (const Service service : {Service::kUc, Service::kUd}) {
-    const bool is_uc = service == Service::kUc;
-    const QpPair qp = is_uc ? pair_.connect({.service = service})
-                            : QpPair{pair_.make_ud(pair_.a()), pair_.make_ud(pair_.b())};
-    post_receives(qp.a, 30);
-    pair_.a().received.clear();
-    pair_.b().sent.clear();
+    const QpPair qp = make_unreliable(service);
     const auto post_one = [&](std::uint64_t i) {
       Memory& m = pair_.b().memory(64, i + 1);
       SendWr wr;
@@ -249,12 +254,7 @@ TEST_F(Drain, T_26_a_delay_that_has_begun_ends_in_sqd_and_one_that_has_not_waits
 
 TEST_F(Drain, T_26_sqe_then_rts_on_uc_and_ud) {
   for (const Service service : {Service::kUc, Service::kUd}) {
-    const bool is_uc = service == Service::kUc;
-    const QpPair qp = is_uc ? pair_.connect({.service = service})
-                            : QpPair{pair_.make_ud(pair_.a()), pair_.make_ud(pair_.b())};
-    post_receives(qp.a, 30);
-    pair_.a().received.clear();
-    pair_.b().sent.clear();
+    const QpPair qp = make_unreliable(service);
     pair_.b().received.clear();
     Memory& good = pair_.b().memory(64, 1);
     const auto post_one = [&](std::uint64_t i, bool is_good, End& from, Qpn own, Qpn to) {

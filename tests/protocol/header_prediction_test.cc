@@ -94,7 +94,7 @@ std::vector<Case> cases() {
   out.push_back({"version", 3, at(4, [](MacHeader& h) { h.version = 2; })});
   const PartitionKey foreign(0x8001), limited(0x7FFF);
   out.push_back({"partition", 3, at(4, [=](MacHeader& h) { h.partition = foreign; })});
-  out.push_back({"two_cells_of_another_partition", 7, [=](Cells& cells, PredictionTwins&) {
+  out.push_back({"S004_20_two_cells_of_another_partition", 7, [=](Cells& cells, PredictionTwins&) {
                    std::vector<std::byte> other = cells[4];
                    change(other, [=](MacHeader& h) { h.partition = foreign; });
                    cells.insert(cells.begin() + 4, 2, other);

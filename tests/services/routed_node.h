@@ -106,9 +106,6 @@ class RoutedNode final : public ConnectionHandler {
  private:
   void on_link_up(Link& up) override { link = &up; }
   void on_link_down(Link&, std::string_view) override {}
-  MgmtReject on_connect_request(ConnectionId, Link&, const Mgmt&, Mgmt&) override {
-    return MgmtReject::kRefused;
-  }
   bool on_connected(ConnectionId, Link&, const Mgmt&) override { return false; }
   void on_rejected(ConnectionId, MgmtReject, base::Bytes) override {}
   void on_disconnected(ConnectionId, std::string_view) override {}

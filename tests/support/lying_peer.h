@@ -203,10 +203,6 @@ class LyingPeer final : private fabric::ConnectionHandler {
 
   void on_link_up(fabric::Link& link) override { link_ = &link; }
   void on_link_down(fabric::Link&, std::string_view) override {}
-  fabric::MgmtReject on_connect_request(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&,
-                                        fabric::Mgmt&) override {
-    return fabric::MgmtReject::kRefused;
-  }
   bool on_connected(fabric::ConnectionId id, fabric::Link& over,
                     const fabric::Mgmt& reply) override {
     if (id != id_ || !has_queue_pairs_) return false;

@@ -71,4 +71,14 @@ void parse_options(int argc, char** argv, CommonOptions& common, std::vector<Ben
   if (::optind != argc) fail("there are options only");
 }
 
+int run_rows(const CommonOptions& options,
+             const std::function<bool(Op op, std::size_t bytes)>& run_row) {
+  if (options.has_head) print_head();
+  bool succeeded = true;
+  for (const Op op : options.ops) {
+    for (const std::size_t bytes : options.sizes) succeeded &= run_row(op, bytes);
+  }
+  return succeeded ? 0 : 1;
+}
+
 }  // namespace splitnic::bench

@@ -1,5 +1,6 @@
-// The command lines of fabric_bench and libfabric_bench: the options that both have, and a parser
-// for those of one of them. A wrong option ends the process with a line on standard error.
+// The command lines of fabric_bench and libfabric_bench: the options that both have, a parser for
+// those of one of them, and the rows that they ask for. A wrong option ends the process with a line
+// on standard error.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,11 @@ struct BenchOption {
 // head lists the options.
 void parse_options(int argc, char** argv, CommonOptions& common, std::vector<BenchOption> others,
                    std::string_view source);
+
+// Prints the head of the table, unless there is to be none, and calls `run_row` for each operation
+// and size. Returns the exit status: 1 if it has returned false for one of them.
+int run_rows(const CommonOptions& options,
+             const std::function<bool(Op op, std::size_t bytes)>& run_row);
 
 // Returns the value of `option`, from `least` to `most`.
 double number_of(std::string_view option, std::string_view text, double least, double most);

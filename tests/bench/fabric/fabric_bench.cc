@@ -149,15 +149,10 @@ bool run_one(const Options& options, const Run& run) {
 int main(int argc, char** argv) {
   using namespace splitnic::bench;
   const Options options = options_of(argc, argv);
-  if (options.has_head) print_head();
-  bool succeeded = true;
-  for (const Op op : options.ops) {
-    for (const std::size_t bytes : options.sizes) {
-      Run run = options.run;
-      run.op = op;
-      run.bytes = bytes;
-      succeeded &= run_one(options, run);
-    }
-  }
-  return succeeded ? 0 : 1;
+  return run_rows(options, [&](Op op, std::size_t bytes) {
+    Run run = options.run;
+    run.op = op;
+    run.bytes = bytes;
+    return run_one(options, run);
+  });
 }

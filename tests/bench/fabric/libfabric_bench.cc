@@ -159,10 +159,5 @@ Options options_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace splitnic::bench;
   const Options options = options_of(argc, argv);
-  if (options.has_head) print_head();
-  bool succeeded = true;
-  for (const Op op : options.ops) {
-    for (const std::size_t bytes : options.sizes) succeeded &= run_one(options, op, bytes);
-  }
-  return succeeded ? 0 : 1;
+  return run_rows(options, [&](Op op, std::size_t bytes) { return run_one(options, op, bytes); });
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/support/late_peer.h"
 #include "tests/support/log_lines.h"
 #include "tests/support/open_lan_port.h"
 #include "tests/support/shm_folder.h"
@@ -187,21 +188,12 @@ TEST_F(WorkerTest, B_06_a_unit_that_has_no_address_at_the_start_is_found_later) 
   EXPECT_TRUE(worker.uplinks().is_awaited(1));
   EXPECT_FALSE(worker.uplinks().is_awaited(0));
 
-  const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
-  const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
+  const support::LatePeer late;
   worker.start(file(), 1);
-  std::vector<std::unique_ptr<control::NameLookup>> lookups;
-  lookups.push_back(control::NameLookup::open(options_.units[0].connect, std::nullopt).value());
-  lookups.push_back(control::NameLookup::open(found.value(), std::nullopt).value());
-  worker.uplinks().follow_names(std::move(lookups), clock_.now());
+  worker.uplinks().follow_names(late.lookups(options_.units[0].connect), clock_.now());
   worker.step(clock_.now());
   EXPECT_FALSE(worker.uplinks().is_awaited(1));
-  bool is_reached = false;
-  for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
-    worker.step(clock_.now());
-    is_reached = late->receive().has_value();
-  }
-  EXPECT_TRUE(is_reached);
+  EXPECT_TRUE(late.is_reached_by(worker, clock_));
   worker.begin_stop();
   worker.stop(clock_.now());
 }

@@ -113,7 +113,7 @@ TEST_F(DeliveryTest, P_CFG_31_a_host_whose_level_is_set_has_no_map) {
       << "an empty map";
 }
 
-TEST_F(DeliveryTest, P_CFG_33_a_host_sees_the_nics_that_it_may_use) {
+TEST_F(DeliveryTest, S001_49_P_CFG_33_a_host_sees_the_nics_that_it_may_use) {
   RightsByHost rights_of;
   rights_of.rights[1].nics = {0, 2};
   UnitHarness unit({.nics = 3, .rights = &rights_of});

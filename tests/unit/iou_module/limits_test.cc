@@ -240,7 +240,7 @@ TEST_F(MtuTest, M_7_the_nic_keeps_what_another_started_host_has) {
 }
 
 // A card that was replaced; the last change may be as fresh as it likes.
-TEST_F(MtuTest, B_05_a_nic_that_is_back_gets_the_mtu_that_hosts_have_requested) {
+TEST_F(MtuTest, S001_25_B_05_a_nic_that_is_back_gets_the_mtu_that_hosts_have_requested) {
   ASSERT_TRUE(harness.attach(other, mac_number(2)));
   ASSERT_EQ(set_mtu(host, 8000), 8000U);
   ASSERT_EQ(set_mtu(other, 4000), 4000U);

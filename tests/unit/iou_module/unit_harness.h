@@ -148,10 +148,6 @@ class TestHost final : public messaging::PairOwner, private fabric::ConnectionHa
  private:
   void on_link_up(fabric::Link& up) override { link = &up; }
   void on_link_down(fabric::Link&, std::string_view) override {}
-  fabric::MgmtReject on_connect_request(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&,
-                                        fabric::Mgmt&) override {
-    return fabric::MgmtReject::kRefused;
-  }
   bool on_connected(fabric::ConnectionId id, fabric::Link& over,
                     const fabric::Mgmt& reply) override {
     return pair && pair->connection() == id && pair->on_connected(over, reply);

@@ -5,16 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 
+#include "tests/support/late_peer.h"
 #include "tests/support/open_lan_port.h"
 #include "tests/support/shm_folder.h"
 
 namespace splitnic::iou {
 namespace worker_test {
 
-using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 class WorkerTest : public ::testing::Test {
@@ -121,26 +120,17 @@ TEST_F(WorkerTest, B_06_a_switch_that_has_no_address_at_the_start_is_found_later
   EXPECT_TRUE(worker.uplinks().is_awaited(1)) << "it was when the ways were opened";
   EXPECT_FALSE(worker.uplinks().is_awaited(0));
 
-  const auto late = fabric::UdpUnderlay::open({.bind = "127.0.0.1:0"}).value();
-  const auto found = control::parse_endpoint("udp://" + late->name_of(late->local_address()));
+  const support::LatePeer late;
   QueueSet queues(2);
   worker.start(lans({"a.pcap"}), 2, queues);
   follower.start(lans({"b.pcap"}), 2, queues);
-  std::vector<std::unique_ptr<control::NameLookup>> lookups;
-  lookups.push_back(control::NameLookup::open(options_.switches[0].at, std::nullopt).value());
-  lookups.push_back(control::NameLookup::open(found.value(), std::nullopt).value());
   worker.lead({&follower});
-  worker.uplinks().follow_names(std::move(lookups), clock_.now());
+  worker.uplinks().follow_names(late.lookups(options_.switches[0].at), clock_.now());
   worker.step(clock_.now());
   EXPECT_FALSE(worker.uplinks().is_awaited(1));
   EXPECT_GE(follower.commands().run(), 1U);
   EXPECT_FALSE(follower.uplinks().is_awaited(1));
-  bool is_reached = false;
-  for (const base::Time until = clock_.now() + 10s; !is_reached && clock_.now() < until;) {
-    worker.step(clock_.now());
-    is_reached = late->receive().has_value();
-  }
-  EXPECT_TRUE(is_reached);
+  EXPECT_TRUE(late.is_reached_by(worker, clock_));
   std::string text;
   control::Request stats;
   stats.command = control::Command::kStats;

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/endian.h"
@@ -96,6 +98,20 @@ inline Ports as_ports(Taps taps) {
 inline void attach_all(const Ports& ports) {
   for (const auto& port : ports) ASSERT_TRUE(port->attach_queue(true));
 }
+
+// The interface nic0 of a TAP, up and with all its queues attached, and a packet port on it, which
+// is the stack.
+struct AttachedTap {
+  explicit AttachedTap(Taps taps) : ports(as_ports(std::move(taps))) {
+    attach_all(ports);
+    port_harness::run("ip link set nic0 up");
+    stack = *PacketPort::open({.interface = "nic0"});
+  }
+  explicit AttachedTap(std::uint32_t queues) : AttachedTap(open_taps({.name = "nic0"}, queues)) {}
+
+  Ports ports;
+  std::unique_ptr<PacketPort> stack;
+};
 
 // Runs `body` on each of up to four processors.
 inline void for_each_processor(const std::function<void(int cpu)>& body) {

@@ -50,20 +50,18 @@ TEST(BlockedBatchTest, L_13_a_batch_that_blocks_in_the_middle_takes_nothing_from
   KeyedWorld world;
   world.start();
   world.connect();
-  PeerAddress address;
-  PeerAddress second_address;
-  const auto second = world.make_second_host(address, second_address);
+  const auto second = world.make_second_host();
   world.host->received.clear();
   world.unit->path.room = 2;
   const Buffer first_batch = KeyedWorld::payload(4000, 1);
   const Buffer second_batch = KeyedWorld::payload(4000, 2);
   EXPECT_EQ(world.send_down(first_batch, 1000), Status::kBlocked);
   world.unit->path.room = 100;
-  EXPECT_EQ(world.unit->keyed.send(second_address, second_batch, 1000), Status::kSent);
+  EXPECT_EQ(world.unit->keyed.send(second.at_unit, second_batch, 1000), Status::kSent);
   EXPECT_EQ(world.send_down(first_batch, 1000), Status::kSent);
-  second->receive();
+  second.node->receive();
   world.exchange();
-  EXPECT_EQ(joined(second->received), second_batch);
+  EXPECT_EQ(joined(second.node->received), second_batch);
   EXPECT_EQ(joined(world.host->received), first_batch);
 }
 

@@ -253,14 +253,12 @@ TEST(KeyedUnderlayTest, records_of_two_hosts_in_one_batch_are_kept_apart) {
   KeyedWorld world;
   world.start();
   world.connect();
-  PeerAddress address;
-  PeerAddress second_address;
-  const auto second = world.make_second_host(address, second_address);
-  world.host->path.is_blocked = second->path.is_blocked = true;
+  const auto second = world.make_second_host();
+  world.host->path.is_blocked = second.node->path.is_blocked = true;
   world.send_up(KeyedWorld::payload(50, 2));
-  second->keyed.send(address, KeyedWorld::payload(50, 3), 50);
+  second.node->keyed.send(second.unit, KeyedWorld::payload(50, 3), 50);
   Buffer spliced;
-  for (const Buffer* record : {&world.host->path.sent.back(), &second->path.sent.back()}) {
+  for (const Buffer* record : {&world.host->path.sent.back(), &second.node->path.sent.back()}) {
     spliced.insert(spliced.end(), record->begin(), record->end());
   }
   world.second_at.send(world.unit_at.address(), spliced, 82);
@@ -273,7 +271,7 @@ TEST(KeyedUnderlayTest, records_of_two_hosts_in_one_batch_are_kept_apart) {
   const auto second_batch = world.unit->keyed.receive();
   ASSERT_TRUE(second_batch);
   EXPECT_GT(world.unit->keyed.deadline(), world.clock.now());
-  EXPECT_EQ(second_batch->from, second_address);
+  EXPECT_EQ(second_batch->from, second.at_unit);
   EXPECT_EQ(Buffer(second_batch->bytes.begin(), second_batch->bytes.end()),
             KeyedWorld::payload(50, 3));
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -129,21 +130,24 @@ class KeyedWorld {
     config.stamp = [this] { return ++stamp; };
     return config;
   }
-  // A second host, connected. `address`: the unit, as the layers above know it there.
-  std::unique_ptr<Node> make_second_host(PeerAddress& address, PeerAddress& at_unit) {
+  // A second host, connected.
+  struct SecondHost {
+    std::unique_ptr<Node> node;
+    PeerAddress unit;     // as the layers above know the unit at this host
+    PeerAddress at_unit;  // as they know this host at the unit
+  };
+  SecondHost make_second_host() {
     const Secret secret = make_secret(3);
-    auto second = make_node(second_at, secret);
-    const auto at_host = second->keyed.allow({public_key_of(unit_secret), {}, unit_at.address()});
+    auto node = make_node(second_at, secret);
+    const auto at_host = node->keyed.allow({public_key_of(unit_secret), {}, unit_at.address()});
     const auto known = unit->keyed.allow({public_key_of(secret), {}, {}});
     EXPECT_TRUE(at_host && known);
-    address = *at_host;
-    at_unit = *known;
-    second->keyed.send(address, payload(50, 1), 50);
+    node->keyed.send(*at_host, payload(50, 1), 50);
     for (int i = 0; i < 3; ++i) {
       unit->receive();
-      second->receive();
+      node->receive();
     }
-    return second;
+    return {std::move(node), *at_host, *known};
   }
   std::unique_ptr<Node> make_node(InProcessUnderlay& at, const Secret& secret) {
     return std::make_unique<Node>(at, clock, config_of(secret), ++seed_ * 7919);

@@ -72,10 +72,9 @@ class Side {
   // Records under the previous keys, the current ones, and the next ones, which the unit does not
   // have as its own before the first of these. And an INITIATION.
   void prepare_unit() {
-    PeerAddress unit;
-    second_ = world_.make_second_host(unit, second_address_);
+    second_ = world_.make_second_host();
     make_records(*world_.host, world_.unit_address, 12);
-    make_records(*second_, unit, 6);
+    make_records(*second_.node, second_.unit, 6);
     world_.step(1100ms);
     make_records(*world_.host, world_.unit_address, 12);
     world_.clock.advance(1100ms);
@@ -122,8 +121,7 @@ class Side {
   KeyedWorld world_;
   InProcessUnderlay& elsewhere_;
   InProcessUnderlay& forbidden_;
-  std::unique_ptr<Node> second_;
-  PeerAddress second_address_;
+  KeyedWorld::SecondHost second_;
   Node* receiver_ = nullptr;
   PublicKey peer_;
   Datagrams records_;

@@ -105,7 +105,7 @@ TEST(NodeLidsTest, P_SUBN_21_parts_are_complete_in_whatever_order_they_come) {
   }
 }
 
-TEST(NodeLidsTest, P_SUBN_21_parts_of_two_sets_are_never_mixed) {
+TEST(NodeLidsTest, S004_19_P_SUBN_21_parts_of_two_sets_are_never_mixed) {
   NodeLids nodes = hundred();
   const NodeLids at_switch = without_lids(nodes);
   StagedLids staged;

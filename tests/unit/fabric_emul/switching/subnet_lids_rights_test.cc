@@ -13,7 +13,7 @@ namespace subnet_lids_rights_test {
 
 using namespace subnet_world;
 
-TEST(SubnetLidsTest, P_SUBN_23_a_node_only_replies) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_23_a_node_only_replies) {
   LidsWorld world(3);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(4s, [&] { return world.are_all_attached(); }));
@@ -43,7 +43,7 @@ TEST(SubnetLidsTest, P_SUBN_23_a_node_only_replies) {
   EXPECT_EQ(world.manager_of("s1"), Lid(1));
 }
 
-TEST(SubnetLidsTest, P_SUBN_23_a_reply_of_a_node_takes_the_way_of_the_manager_only) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_23_a_reply_of_a_node_takes_the_way_of_the_manager_only) {
   LidsWorld world(3);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(4s, [&] { return world.are_all_attached(); }));
@@ -78,7 +78,7 @@ TEST(SubnetLidsTest, P_SUBN_23_a_reply_of_a_node_takes_the_way_of_the_manager_on
   EXPECT_EQ(world.count("s2", SubnetCounter::kPassed), passed + 1);
 }
 
-TEST(SubnetLidsTest, P_SUBN_25_a_node_that_takes_other_lids_is_unset) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_25_a_node_that_takes_other_lids_is_unset) {
   LidsWorld world(3);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(4s, [&] { return world.are_all_attached(); }));
@@ -94,7 +94,7 @@ TEST(SubnetLidsTest, P_SUBN_25_a_node_that_takes_other_lids_is_unset) {
   EXPECT_EQ(world.node("n1").own_lids().base, world.lid_of("n1"));
 }
 
-TEST(SubnetLidsTest, P_SUBN_23_a_switch_passes_nothing_of_another_manager_to_a_node) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_23_a_switch_passes_nothing_of_another_manager_to_a_node) {
   LidsWorld world(3);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(4s, [&] { return world.are_all_attached(); }));
@@ -123,7 +123,7 @@ TEST(SubnetLidsTest, P_SUBN_23_a_switch_passes_nothing_of_another_manager_to_a_n
   EXPECT_EQ(world.node("n2").own_lids().base, lids.base);
 }
 
-TEST(SubnetLidsTest, P_SUBN_20_a_switch_takes_nothing_else_of_a_node_without_a_lid) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_20_a_switch_takes_nothing_else_of_a_node_without_a_lid) {
   LidsWorld world(3);
   world.start_all("none", true);
   world.run(2s);
@@ -138,7 +138,7 @@ TEST(SubnetLidsTest, P_SUBN_20_a_switch_takes_nothing_else_of_a_node_without_a_l
   EXPECT_EQ(s1.counters()[SwitchCounter::kDropSource], source + 6);
 }
 
-TEST(SubnetLidsTest, P_SUBN_22_a_switch_with_other_nodes_in_its_file_takes_no_lids) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_22_a_switch_with_other_nodes_in_its_file_takes_no_lids) {
   const Topology file = managed_ring(3);
   Topology other = file;
   other.nodes.back().name = "n9";
@@ -181,7 +181,7 @@ TEST(SubnetLidsTest, P_SUBN_22_a_switch_with_other_nodes_in_its_file_takes_no_li
   agent.set_manager_here(nullptr);
 }
 
-TEST(SubnetLidsTest, P_SUBN_22_a_node_that_init_gave_a_lid_takes_none) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_22_a_node_that_init_gave_a_lid_takes_none) {
   World world(ring(3), World::Nodes::kAttached);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(3s, [&] { return world.are_all_attached(); }));

@@ -65,7 +65,8 @@ TEST(SubnetLidsTest, S000_13_a_sweep_finds_switches_and_the_programs_of_nodes_th
   }
 }
 
-TEST(SubnetLidsTest, P_SUBN_25_a_node_that_starts_again_has_its_lid_within_a_tenth_of_a_second) {
+TEST(SubnetLidsTest,
+     S004_19_P_SUBN_25_a_node_that_starts_again_has_its_lid_within_a_tenth_of_a_second) {
   LidsWorld world(3);
   world.start_all("s1");
   ASSERT_TRUE(world.run_until(3s, [&] { return world.are_all_attached(); }));
@@ -130,7 +131,7 @@ TEST(SubnetLidsTest, S004_19_a_node_with_an_lmc_gets_all_of_its_lids) {
 }
 
 // A program without an agent: it drops READY with LID 0.
-TEST(SubnetLidsTest, P_SUBN_24_a_node_without_an_agent_stays_out_and_delays_nobody) {
+TEST(SubnetLidsTest, S000_13_P_SUBN_24_a_node_without_an_agent_stays_out_and_delays_nobody) {
   World world(managed_ring(3), World::Nodes::kPlain);
   world.start_all("s1", true);
   world.run(3s);
@@ -151,7 +152,7 @@ TEST(SubnetLidsTest, P_SUBN_24_a_node_without_an_agent_stays_out_and_delays_nobo
 }
 
 // The switch hears the node all the time.
-TEST(SubnetLidsTest, P_SUBN_24_a_node_keeps_its_lid_while_it_does_not_hear_its_switch) {
+TEST(SubnetLidsTest, S004_19_P_SUBN_24_a_node_keeps_its_lid_while_it_does_not_hear_its_switch) {
   LidsWorld world(3);
   world.start_all("s1", true);
   ASSERT_TRUE(world.run_until(4s, [&] { return world.are_all_attached(); }));

@@ -1,8 +1,10 @@
 // Wires between two ends in one process, and what a peer that lies can do to them.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 
+#include "base/attach_descriptors.h"
 #include "fabric_emul/underlay/shm_handshake.h"
 #include "shm_world.h"
 
@@ -331,17 +333,11 @@ TEST_F(ShmUnderlayTest, L_1_a_handshake_with_two_descriptors_leaks_none) {
     std::array<char, 16> handshake{};
     iovec part{handshake.data(), handshake.size()};
     const std::array<int, 2> two{segment->get(), segment->get()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(two))> room{};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(two))> room{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = room.data();
-    message.msg_controllen = room.size();
-    cmsghdr* control = CMSG_FIRSTHDR(&message);
-    control->cmsg_level = SOL_SOCKET;
-    control->cmsg_type = SCM_RIGHTS;
-    control->cmsg_len = CMSG_LEN(sizeof(two));
-    std::memcpy(CMSG_DATA(control), two.data(), sizeof(two));
+    base::attach_descriptors(message, two, room);
     ASSERT_EQ(::sendmsg(theirs.get(), &message, 0), 16);
     EXPECT_EQ(receive_shm_handshake(ours.get()).status, ShmHandshake::Status::kInvalid);
   }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "fabric_emul/underlay/shm_handshake.h"
 #include "fabric_emul/underlay/shm_underlay.h"
 #include "tests/support/temp_folder.h"
 
@@ -106,19 +106,10 @@ struct Liar {
     EXPECT_EQ(::connect(liar.socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
               0);
     EXPECT_FALSE(look(listener));
-    std::array<char, 16> handshake;
-    iovec part{handshake.data(), handshake.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = room.data();
-    message.msg_controllen = room.size();
-    EXPECT_EQ(::recvmsg(liar.socket.get(), &message, 0), 16);
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-    liar.memory.reset(fd);
-    auto mapped = ShmSegment::map(fd, kRingBytes);
+    ShmHandshake handshake = receive_shm_handshake(liar.socket.get());
+    EXPECT_EQ(handshake.status, ShmHandshake::Status::kValid);
+    liar.memory = std::move(handshake.segment);
+    auto mapped = ShmSegment::map(liar.memory.get(), kRingBytes);
     EXPECT_TRUE(mapped);
     if (mapped) liar.segment = std::move(*mapped);
     return liar;

@@ -65,11 +65,8 @@ TEST(SteeringTest, a_frame_has_the_same_queue_at_the_tap_and_at_the_lan) {
     const auto frames = frames_with_a_flow();
     auto far = *PacketPort::open({.interface = "va"});
     const Ports lan = *PacketPort::open_queues({.interface = "vb"}, kQueues);
-    const Ports taps = as_ports(open_taps({.name = "nic0"}, kQueues));
-    attach_all(taps);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
-    const auto at_tap = queues_of_each(*stack, taps, frames);
+    const AttachedTap nic(kQueues);
+    const auto at_tap = queues_of_each(*nic.stack, nic.ports, frames);
     EXPECT_EQ(at_tap, queues_of_each(*far, lan, frames));
     EXPECT_EQ(std::set<std::size_t>(at_tap.begin(), at_tap.end()).size(), kQueues);
   });
@@ -78,15 +75,12 @@ TEST(SteeringTest, a_frame_has_the_same_queue_at_the_tap_and_at_the_lan) {
 // As the kernel would take the queue of a frame of the reverse direction.
 TEST(SteeringTest, a_flow_stays_on_its_queue_wherever_the_reverse_direction_is) {
   in_namespace([] {
-    const Ports taps = as_ports(open_taps({.name = "nic0"}, kQueues));
-    attach_all(taps);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    const AttachedTap nic(kQueues);
     const auto frames = frames_of(flows_of_every_kind(4), 1);
-    const auto before = queues_of_each(*stack, taps, frames);
-    for (const auto& tap : taps) {
+    const auto before = queues_of_each(*nic.stack, nic.ports, frames);
+    for (const auto& tap : nic.ports) {
       for (const Bytes& frame : frames) write_all(*tap, {reversed(frame)});
-      EXPECT_EQ(queues_of_each(*stack, taps, frames), before);
+      EXPECT_EQ(queues_of_each(*nic.stack, nic.ports, frames), before);
     }
   });
 }
@@ -94,30 +88,24 @@ TEST(SteeringTest, a_flow_stays_on_its_queue_wherever_the_reverse_direction_is) 
 // As a datagram of a flow that is longer than the MTU becomes fragments, and the next one does not.
 TEST(SteeringTest, whole_datagrams_stay_with_the_fragments_of_their_flow) {
   in_namespace([] {
-    const Ports taps = as_ports(open_taps({.name = "nic0"}, kQueues));
-    attach_all(taps);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    const AttachedTap nic(kQueues);
     std::vector<Bytes> frames;
     for (std::uint16_t port = 5000; port < 5016; ++port) {
       frames.push_back(frame_of({false, true, port}, 0));
       frames.push_back(frames.back());
       frames.back()[VnetHeader::kBytes + 14 + 6] = std::byte{0x20};
     }
-    const auto queues = queues_of_each(*stack, taps, frames);
+    const auto queues = queues_of_each(*nic.stack, nic.ports, frames);
     EXPECT_EQ(std::set<std::size_t>(queues.begin(), queues.end()).size(), 1U);
   });
 }
 
 TEST(SteeringTest, what_has_no_flow_goes_by_the_processor_that_sends_it) {
   in_namespace([] {
-    const Ports taps = as_ports(open_taps({.name = "nic0"}, 2));
-    attach_all(taps);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    const AttachedTap nic(2);
     for_each_processor([&](int cpu) {
       const std::vector<std::size_t> expected(1, static_cast<unsigned>(cpu) % 2);
-      EXPECT_EQ(queues_of_each(*stack, taps, {arp()}), expected);
+      EXPECT_EQ(queues_of_each(*nic.stack, nic.ports, {arp()}), expected);
     });
   });
 }
@@ -128,15 +116,12 @@ TEST(SteeringTest, a_ping_and_its_reply_have_one_queue_on_every_processor) {
   on_veth([] {
     auto far = *PacketPort::open({.interface = "va"});
     const Ports lan = *PacketPort::open_queues({.interface = "vb"}, kQueues);
-    const Ports taps = as_ports(open_taps({.name = "nic0"}, kQueues));
-    attach_all(taps);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    const AttachedTap nic(kQueues);
     for (const bool is_ip6 : {false, true}) {
       const Bytes request = icmp(is_ip6);
       std::set<std::size_t> queues;
       for_each_processor([&](int) {
-        queues.insert(queues_of_each(*stack, taps, {request}).at(0));
+        queues.insert(queues_of_each(*nic.stack, nic.ports, {request}).at(0));
         queues.insert(queues_of_each(*far, lan, {reversed(request)}).at(0));
       });
       EXPECT_EQ(queues.size(), 1U) << (is_ip6 ? "ICMPv6" : "ICMP");

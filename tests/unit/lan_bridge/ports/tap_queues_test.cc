@@ -22,23 +22,25 @@ bool is_readable(int fd) {
   return ::poll(&wait, 1, 100) != 0;
 }
 
+// Each of 32 flows of each kind has one queue, and every queue has some of them.
+void expect_every_flow_on_one_queue(const AttachedTap& nic) {
+  const auto flows = flows_of_every_kind(32);
+  write_all(*nic.stack, frames_of(flows, 5));
+  expect_spread(take_of_all(nic.ports, flows.size() * 5), flows, 5);
+}
+
 TEST(TapQueuesTest, every_flow_has_one_queue_and_every_queue_has_flows) {
   for (const std::uint32_t count : {2U, 4U}) {
     in_namespace([&] {
-      const Ports ports = as_ports(open_taps({.name = "nic0"}, count));
-      ASSERT_EQ(ports.size(), count);
-      attach_all(ports);
-      run("ip link set nic0 up");
-      auto stack = *PacketPort::open({.interface = "nic0"});
-      const auto flows = flows_of_every_kind(32);
-      write_all(*stack, frames_of(flows, 5));
-      expect_spread(take_of_all(ports, flows.size() * 5), flows, 5);
+      const AttachedTap nic(count);
+      ASSERT_EQ(nic.ports.size(), count);
+      expect_every_flow_on_one_queue(nic);
       const std::vector<Bytes> others{arp(), icmp(false), icmp(true)};
-      write_all(*stack, others);
+      write_all(*nic.stack, others);
       std::size_t arrived = 0;
-      for (const auto& frames : take_of_all(ports, others.size())) arrived += frames.size();
+      for (const auto& frames : take_of_all(nic.ports, others.size())) arrived += frames.size();
       EXPECT_EQ(arrived, others.size());
-      EXPECT_EQ(counters_of(*ports[1])["rx.drop.kernel"], 0U);
+      EXPECT_EQ(counters_of(*nic.ports[1])["rx.drop.kernel"], 0U);
     });
   }
 }
@@ -80,32 +82,24 @@ TEST(TapQueuesTest, B_13_a_stored_tap_has_its_queues_again) {
     const base::UniqueFd kept(::dup(taps.front()->fd()));
     taps.clear();
     ASSERT_TRUE(exists());
-    const Ports ports =
-        as_ports(open_taps({.name = "nic0", .fd = ::dup(kept.get()), .is_stored = true}, 2));
-    ASSERT_EQ(ports.size(), 2U);
-    attach_all(ports);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
-    const auto flows = flows_of_every_kind(32);
-    write_all(*stack, frames_of(flows, 5));
-    expect_spread(take_of_all(ports, flows.size() * 5), flows, 5);
+    const AttachedTap nic(
+        open_taps({.name = "nic0", .fd = ::dup(kept.get()), .is_stored = true}, 2));
+    ASSERT_EQ(nic.ports.size(), 2U);
+    expect_every_flow_on_one_queue(nic);
   });
 }
 
 // The kernel drops them, and counts nothing.
 TEST(TapQueuesTest, frames_that_wait_in_a_queue_that_is_detached_are_counted) {
   in_namespace([] {
-    const Ports ports = as_ports(open_taps({.name = "nic0"}, 2));
-    attach_all(ports);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    const AttachedTap nic(2);
     const auto sent = frames_of(flows_of_every_kind(16), 3);
-    write_all(*stack, sent);
-    ASSERT_TRUE(ports[1]->attach_queue(false));
-    const std::size_t got = Inbox(*ports[0]).take_all().size();
+    write_all(*nic.stack, sent);
+    ASSERT_TRUE(nic.ports[1]->attach_queue(false));
+    const std::size_t got = Inbox(*nic.ports[0]).take_all().size();
     EXPECT_LT(got, sent.size());
-    EXPECT_EQ(got + counters_of(*ports[1])["rx.drop.detached"], sent.size());
-    expect_balance(*ports[1], 0, 0);
+    EXPECT_EQ(got + counters_of(*nic.ports[1])["rx.drop.detached"], sent.size());
+    expect_balance(*nic.ports[1], 0, 0);
   });
 }
 
@@ -194,18 +188,16 @@ TEST(TapQueuesTest, an_additional_queue_sees_every_change_and_makes_none) {
 
 TEST(TapQueuesTest, queue_0_alone_keeps_and_removes_the_tap) {
   in_namespace([] {
-    Ports ports = as_ports(open_taps({.name = "nic0"}, 2));
-    attach_all(ports);
-    run("ip link set nic0 up");
-    auto stack = *PacketPort::open({.interface = "nic0"});
+    AttachedTap nic(2);
+    Ports& ports = nic.ports;
     ports.pop_back();
     EXPECT_TRUE(exists());
     run("ip -d link show nic0 | grep -q 'persist on'");
     const auto sent = frames_of(flows_of_every_kind(4), 2);
-    write_all(*stack, sent);
+    write_all(*nic.stack, sent);
     EXPECT_EQ(Inbox(*ports[0]).take(sent.size()).size(), sent.size());
     write_all(*ports[0], {sent[0]});
-    EXPECT_EQ(Inbox(*stack).take(1).size(), 1U);
+    EXPECT_EQ(Inbox(*nic.stack).take(1).size(), 1U);
     ports.clear();
     EXPECT_FALSE(exists());
     open_taps({.name = "nic0"}, 3).clear();
