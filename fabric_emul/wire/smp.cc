@@ -7,6 +7,7 @@
 #include "base/endian.h"
 #include "base/node_name.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_policy.h"
 
 namespace splitnic::fabric {
 
@@ -82,6 +83,14 @@ SmpError check_lids_body(const Smp& smp) {
   return (lids.entry_count != 0) == sets ? SmpError::kNone : SmpError::kBody;
 }
 
+// The same.
+SmpError check_policy_body(const Smp& smp) {
+  SmpPolicy part;
+  if (parse_smp_policy(smp.body, part) != SmpError::kNone) return SmpError::kBody;
+  const bool sets = smp.method == SmpMethod::kSet;
+  return part.data.empty() != sets ? SmpError::kNone : SmpError::kBody;
+}
+
 // NODE has a body where a GET of it is done; MANAGER has none, nor has GET of PORT.
 SmpError check_body(const Smp& smp) {
   if (smp.attribute == SmpAttribute::kTable && smp.method != SmpMethod::kTrap) {
@@ -96,6 +105,9 @@ SmpError check_body(const Smp& smp) {
   }
   if (smp.attribute == SmpAttribute::kLids && smp.method != SmpMethod::kTrap) {
     return check_lids_body(smp);
+  }
+  if (smp.attribute == SmpAttribute::kPolicy && smp.method != SmpMethod::kTrap) {
+    return check_policy_body(smp);
   }
   if (smp.attribute == SmpAttribute::kPort &&
       (smp.method == SmpMethod::kSet || smp.method == SmpMethod::kReply)) {
@@ -137,6 +149,8 @@ std::string_view name(SmpAttribute attribute) {
       return "LIDS";
     case SmpAttribute::kPort:
       return "PORT";
+    case SmpAttribute::kPolicy:
+      return "POLICY";
   }
   return "unknown";
 }
@@ -229,7 +243,7 @@ SmpError parse_smp(base::Bytes in, Smp& out) {
   if (in.size() < sizeof(bytes)) return SmpError::kShort;
   std::memcpy(&bytes, in.data(), sizeof(bytes));
   if (bytes.format != kSmpFormat || !is_one_of(bytes.method, SmpMethod::kGet, SmpMethod::kTrap) ||
-      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kPort) ||
+      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kPolicy) ||
       !is_one_of(bytes.status, SmpStatus::kDone, SmpStatus::kBad) ||
       (bytes.status != 0 && bytes.method != static_cast<std::uint8_t>(SmpMethod::kReply))) {
     return SmpError::kFormat;

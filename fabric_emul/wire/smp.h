@@ -24,8 +24,9 @@ enum class SmpAttribute : std::uint8_t {
   kNode = 1,
   kTable = 2,
   kManager = 3,
-  kLids = 4,  // of all nodes; for switches
-  kPort = 5,  // the LIDs of the port of an end node
+  kLids = 4,    // of all nodes; for switches
+  kPort = 5,    // the LIDs of the port of an end node
+  kPolicy = 6,  // lanes and partitions at a switch
 };
 std::string_view name(SmpMethod method);
 std::string_view name(SmpAttribute attribute);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_policy.h"
 #include "tests/vectors/vector_file.h"
 
 namespace splitnic::fabric {
@@ -12,8 +13,8 @@ namespace smp_vectors_test {
 using namespace support;
 
 constexpr std::array<std::string_view, 5> kMethods{"", "GET", "SET", "REPLY", "TRAP"};
-constexpr std::array<std::string_view, 6> kAttributes{"",        "NODE", "TABLE",
-                                                      "MANAGER", "LIDS", "PORT"};
+constexpr std::array<std::string_view, 7> kAttributes{"",     "NODE", "TABLE", "MANAGER",
+                                                      "LIDS", "PORT", "POLICY"};
 constexpr std::array<std::string_view, 4> kStates{"down", "up", "held", "unset"};
 constexpr std::array<std::string_view, 3> kStages{"", "clear", "set"};
 
@@ -63,6 +64,13 @@ json::object meaning_of(const SmpLids& lids) {
       {"first", lids.first}, {"count", lids.count}, {"check", lids.check}, {"entries", entries}};
 }
 
+json::object meaning_of(const SmpPolicy& part) {
+  return {{"first", part.first},
+          {"count", part.count},
+          {"check", part.check},
+          {"data", hex_of_bytes(part.data)}};
+}
+
 json::object meaning_of(const Smp& smp) {
   json::array route;
   for (const std::uint8_t port : smp.route.used()) route.push_back(port);
@@ -78,6 +86,7 @@ json::object meaning_of(const Smp& smp) {
   SmpTable table;
   SmpLids lids;
   PortLids port;
+  SmpPolicy policy;
   if (smp.body.empty()) return out;
   if (smp.attribute == SmpAttribute::kTable) {
     EXPECT_EQ(parse_smp_table(smp.body, table), SmpError::kNone);
@@ -88,6 +97,9 @@ json::object meaning_of(const Smp& smp) {
   } else if (smp.attribute == SmpAttribute::kPort) {
     EXPECT_EQ(parse_smp_port(smp.body, port), SmpError::kNone);
     out["port"] = meaning_of(port);
+  } else if (smp.attribute == SmpAttribute::kPolicy) {
+    EXPECT_EQ(parse_smp_policy(smp.body, policy), SmpError::kNone);
+    out["policy"] = meaning_of(policy);
   } else {
     EXPECT_EQ(parse_smp_node(smp.body, node), SmpError::kNone);
     out["node"] = meaning_of(node);
@@ -135,6 +147,15 @@ OwnedBytes body_of(const json::object& from) {
     }
     OwnedBytes out(lids.bytes());
     emit_smp_lids(out, lids);
+    return out;
+  }
+  if (from.contains("policy")) {
+    const json::object& about = from.at("policy").as_object();
+    const OwnedBytes data = bytes_at(about, "data");
+    const SmpPolicy part{number<std::uint16_t>(about, "first"),
+                         number<std::uint16_t>(about, "count"), number(about, "check"), data};
+    OwnedBytes out(part.bytes());
+    emit_smp_policy(out, part);
     return out;
   }
   if (!from.contains("table")) return {};

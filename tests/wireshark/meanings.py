@@ -11,7 +11,7 @@ FLAG_BITS = {"ack_request": 0x80, "idata": 0x40, "solicited": 0x20, "global": 0x
 CTL_BITS = {"sof": 0x80, "eof": 0x40, "header_crc": 0x20, "cell_crc_head": 0x10}
 MGMT_KINDS = ["", "CONNECT_REQ", "CONNECT_REP", "CONNECT_RTU", "CONNECT_REJ", "DISC", "DISC_REP", "RESOLVE", "RESOLVED"]
 SMP_METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
-SMP_ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT"]
+SMP_ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"]
 # Names of CfgUtil whose fields hold text, which vectors have as bytes.
 TEXT = {"node_name", "program", "group", "groups", "name"}
 OPTIONAL_OF_CELL = {
@@ -126,11 +126,27 @@ def of_mgmt(vector, _):
     return fields
 
 
+def of_policy(policy):
+    """Of the body of POLICY, with what the policy means where this part is all of it."""
+    part = bytes.fromhex(policy["data"])
+    whole = part if len(part) == policy["count"] else b""
+    fields = {f"smp.policy.{name}": [policy[name]] for name in ("first", "count", "check")}
+    fields["smp.policy.data"], fields["smp.policy.lanes"] = ([data.hex()] if data else [] for data in (part, whole[:16]))
+    ports, keys, at = [], [], 17
+    while at < len(whole):
+        end = at + 2 + 2 * whole[at + 1]
+        ports.append(whole[at])
+        keys += [int.from_bytes(whole[key:key + 2], "big") for key in range(at + 2, end, 2)]
+        at = end
+    fields.update({"smp.policy.port": ports, "smp.policy.key": keys})
+    return fields
+
+
 def of_smp(vector, _):
     meaning = dict(vector["meaning"])
     method, attribute, route = meaning.pop("method"), meaning.pop("attribute"), meaning.pop("route")
     node, table = meaning.pop("node", None), meaning.pop("table", None)
-    lids, port = meaning.pop("lids", None), meaning.pop("port", None)
+    lids, port, policy = meaning.pop("lids", None), meaning.pop("port", None), meaning.pop("policy", None)
     fields = {f"smp.{name}": [number(value)] for name, value in meaning.items()}
     fields.update({"smp.method": [SMP_METHODS.index(method)], "smp.attribute": [SMP_ATTRIBUTES.index(attribute)],
                    "smp.hops": [len(route)], "smp.route": [bytes(route).hex()] if route else []})
@@ -142,6 +158,8 @@ def of_smp(vector, _):
         entries, stage = table.pop("ports"), table.pop("stage")
         fields.update({f"smp.table.{name}": [value] for name, value in table.items()})
         fields.update({"smp.table.stage": [["", "clear", "set"].index(stage)], "smp.table.ports": [entries] if entries else []})
+    if policy:
+        fields.update(of_policy(policy))
     entries = lids.pop("entries") if lids else [port] if port else []
     fields.update({f"smp.lids.{name}": [value] for name, value in (lids or {}).items()})
     fields["smp.lid"], fields["smp.lmc"] = ([entry[name] for entry in entries] for name in ("lid", "lmc"))

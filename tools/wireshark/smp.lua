@@ -4,7 +4,7 @@ local registry, exchange = use("registry"), use("exchange")
 local f, field = registry.f, registry.field
 
 local METHOD = {"GET", "SET", "REPLY", "TRAP"}
-local ATTRIBUTE = {"NODE", "TABLE", "MANAGER", "LIDS", "PORT"}
+local ATTRIBUTE = {"NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"}
 local STATUS = {[0] = "done", "refused", "stale", "bad"}
 local STATE = {[0] = "down", "up", "held", "unset"}
 local STAGE = {[0] = "none", "clear", "set"}
@@ -42,11 +42,19 @@ field("uint16", "smp.lids.count", "Nodes")
 field("uint32", "smp.lids.check", "Check", base.HEX)
 field("uint16", "smp.lid", "LID of the port of a node")
 field("uint8", "smp.lmc", "LMC")
+field("uint16", "smp.policy.first", "Place of the part")
+field("uint16", "smp.policy.count", "Bytes of the policy")
+field("uint32", "smp.policy.check", "Check", base.HEX)
+field("bytes", "smp.policy.data", "Part of the policy")
+field("bytes", "smp.policy.lanes", "Lanes of the service levels")
+field("uint8", "smp.policy.port", "Port with keys")
+field("uint16", "smp.policy.key", "Key", base.HEX)
 
 local SET, REPLY, TRAP = 2, 3, 4
-local NODE, TABLE, LIDS, PORT = 1, 2, 4, 5
+local NODE, TABLE, LIDS, PORT, POLICY = 1, 2, 4, 5, 6
 local NODE_BYTES, PORT_BYTES, TABLE_BYTES, BLOCK = 20, 12, 12, 256
 local LIDS_BYTES, ENTRY_BYTES, ENTRIES = 8, 4, 64
+local POLICY_BYTES, PART, POLICY_MAX, LEVELS = 8, 256, 1105, 16
 
 -- A name begins with no dot, and has letters, digits and "._-".
 local function is_node(tvb, at)
@@ -88,10 +96,18 @@ local function are_lids(tvb, at, method)
   return true
 end
 
--- "node", "table", "lids", "port" or nothing: the body that this SMP has to have.
+local function is_policy_part(tvb, at, method)
+  local size = tvb:len() - at - POLICY_BYTES
+  if size < 0 or (size > 0) ~= (method == SET) then return false end
+  local first, count = tvb(at, 2):uint(), tvb(at + 2, 2):uint()
+  return count <= POLICY_MAX and (size == 0 or (first % PART == 0 and size == math.min(PART, count - first)))
+end
+
+-- "node", "table", "lids", "policy", "port" or nothing: the body that this SMP has to have.
 local function body_of(method, attribute, status)
   if attribute == TABLE and method ~= TRAP then return "table" end
   if attribute == LIDS and method ~= TRAP then return "lids" end
+  if attribute == POLICY and method ~= TRAP then return "policy" end
   if attribute == PORT and (method == SET or method == REPLY) then return "port" end
   return attribute == NODE and method == REPLY and status == 0 and "node" or nil
 end
@@ -111,7 +127,8 @@ local function cause_of(tvb)
   end
   local body = body_of(method, attribute, status)
   local is_right = body == "node" and is_node(tvb, at) or body == "table" and is_table(tvb, at, method)
-    or body == "lids" and are_lids(tvb, at, method) or body == "port" and tvb:len() == at + ENTRY_BYTES
+    or body == "lids" and are_lids(tvb, at, method) or body == "policy" and is_policy_part(tvb, at, method)
+    or body == "port" and tvb:len() == at + ENTRY_BYTES
   if not is_right and (body or tvb:len() > at) then return "body" end
 end
 
@@ -144,6 +161,38 @@ local function dissect_lids(tvb, at, tree)
   dissect_entries(tvb, registry.add_all(tree, tvb, at, {{"smp.lids.first", 2}, {"smp.lids.count", 2}, {"smp.lids.check", 4}}), tree)
 end
 
+local NO_PARTITIONS = 255
+
+-- The offsets of the ports in a whole policy; nothing if its counts do not lead to its end.
+local function ports_of(tvb, at)
+  local ports, size = {}, tvb:len()
+  if size - at <= LEVELS then return end
+  local count = tvb(at + LEVELS, 1):uint()
+  at = at + LEVELS + 1
+  for i = 1, count == NO_PARTITIONS and 0 or count do
+    if size - at < 2 then return end
+    ports[i], at = at, at + 2 + 2 * tvb(at + 1, 1):uint()
+  end
+  return at == size and ports or nil
+end
+
+-- The contents of a policy are shown where one part has all of it.
+local function dissect_policy(tvb, at, tree)
+  local count = tvb(at + 2, 2):uint()
+  at = registry.add_all(tree, tvb, at, {{"smp.policy.first", 2}, {"smp.policy.count", 2}, {"smp.policy.check", 4}})
+  if tvb:len() == at then return end
+  tree:add(f["smp.policy.data"], tvb(at))
+  local ports = tvb:len() - at == count and ports_of(tvb, at)
+  if not ports then return end
+  tree:add(f["smp.policy.lanes"], tvb(at, LEVELS))
+  for _, place in ipairs(ports) do
+    local keys = tvb(place + 1, 1):uint()
+    local port = tree:add(tvb(place, 2 + 2 * keys), string.format("Port %d: %d keys", tvb(place, 1):uint(), keys))
+    port:add(f["smp.policy.port"], tvb(place, 1))
+    for key = 1, keys do port:add(f["smp.policy.key"], tvb(place + 2 * key, 2)) end
+  end
+end
+
 local smp = {}
 
 function smp.dissect(tvb, parent)
@@ -168,6 +217,7 @@ function smp.dissect(tvb, parent)
   if body == "node" then dissect_node(tvb, 20 + hops, tree) end
   if body == "table" then dissect_table(tvb, 20 + hops, tree) end
   if body == "lids" then dissect_lids(tvb, 20 + hops, tree) end
+  if body == "policy" then dissect_policy(tvb, 20 + hops, tree) end
   if body == "port" then dissect_entries(tvb, 20 + hops, tree) end
   if status ~= 0 then registry.note(tree, "refusal", "The reply is: " .. STATUS[status]) end
   -- An SMP is sent on by each switch of its way: it is one request on each of them.

@@ -2,7 +2,7 @@
 from codec import Bad, get, put, unwide, wide
 
 METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
-ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT"]
+ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"]
 STATES = ["down", "up", "held", "unset"]
 STAGES = ["", "clear", "set"]
 NAME_CHARACTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -78,8 +78,21 @@ def decode_lids(body, method):
     return {"first": first, "count": count, "check": get(body, 4, 4), "entries": entries}
 
 
+def encode_policy(policy):
+    return put(policy["first"], 2) + put(policy["count"], 2) + put(policy["check"], 4) + bytes.fromhex(policy["data"])
+
+
+def decode_policy(body, method):
+    if len(body) < 8 or (len(body) > 8) != (method == "SET"):
+        raise Bad("body")
+    first, count, part = get(body, 0, 2), get(body, 2, 2), body[8:]
+    if count > 17 + 32 * (2 + 2 * 16) or (part and (first % 256 or len(part) != min(256, count - first))):
+        raise Bad("body")
+    return {"first": first, "count": count, "check": get(body, 4, 4), "data": part.hex()}
+
+
 def encode_smp(smp):
-    encoders = {"node": encode_node, "table": encode_table, "lids": encode_lids, "port": encode_port}
+    encoders = {"node": encode_node, "table": encode_table, "lids": encode_lids, "port": encode_port, "policy": encode_policy}
     body = b"".join(encode(smp[name]) for name, encode in encoders.items() if name in smp)
     return (put(1, 1) + put(METHODS.index(smp["method"]), 1) + put(ATTRIBUTES.index(smp["attribute"]), 1) + put(smp["status"], 1) +
             put(smp["manager"], 2) + put(smp["priority"], 1) + bytes(1) + put(unwide(smp["transaction"]), 8) + put(len(smp["route"]), 1) +
@@ -89,7 +102,7 @@ def encode_smp(smp):
 def decode_smp(data):
     if len(data) < 20:
         raise Bad("short")
-    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 5 or data[3] > 3 or (data[3] and data[1] != 3):
+    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 6 or data[3] > 3 or (data[3] and data[1] != 3):
         raise Bad("format")
     method, attribute, hops, hop = METHODS[data[1]], ATTRIBUTES[data[2]], data[16], data[17]
     if hops > 64 or hop > hops:
@@ -107,6 +120,8 @@ def decode_smp(data):
         smp["table"] = decode_table(body, method)
     elif attribute == "LIDS" and method != "TRAP":
         smp["lids"] = decode_lids(body, method)
+    elif attribute == "POLICY" and method != "TRAP":
+        smp["policy"] = decode_policy(body, method)
     elif attribute == "PORT" and method in ("SET", "REPLY"):
         smp["port"] = decode_port(body)
     elif attribute == "NODE" and method == "REPLY" and data[3] == 0:

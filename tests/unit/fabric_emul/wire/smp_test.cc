@@ -185,7 +185,7 @@ TEST(SmpTest, P_SUBN_2_illegal_values_are_refused_by_their_cause) {
   };
   EXPECT_EQ(with(0, 2), SmpError::kFormat);
   for (const unsigned method : {0U, 5U, 255U}) EXPECT_EQ(with(1, method), SmpError::kFormat);
-  for (const unsigned attribute : {0U, 6U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
+  for (const unsigned attribute : {0U, 7U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
   EXPECT_EQ(with(3, 1), SmpError::kFormat) << "a status in a request";
   EXPECT_EQ(with(16, 65), SmpError::kRoute);
   EXPECT_EQ(with(17, 3), SmpError::kRoute) << "behind the end";
