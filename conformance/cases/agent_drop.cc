@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "conformance/case.h"
 #include "conformance/cases/subnet_parts.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_policy.h"
 
 namespace splitnic::conformance {
 namespace {
@@ -84,7 +86,7 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "method_0", "An SMP of method 0", byte(1, 0));
   add_dropped(group, "method_5", "An SMP of an unknown method", byte(1, 5));
   add_dropped(group, "attribute_0", "An SMP of attribute 0", byte(2, 0));
-  add_dropped(group, "attribute_6", "An SMP of an unknown attribute", byte(2, 6));
+  add_dropped(group, "attribute_7", "An SMP of an unknown attribute", byte(2, 7));
   add_dropped(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped(group, "hops_65", "An SMP with 65 hops", [](ByteVector& smp) {
     smp.at(16) = std::byte{65};
@@ -159,7 +161,7 @@ void add_table_formats(SubnetGroup& group) {
 void add_formats_on_the_way(SubnetGroup& group) {
   add_dropped_on_the_way(group, "format", "An SMP of another format", byte(0, 2));
   add_dropped_on_the_way(group, "method_5", "An SMP of an unknown method", byte(1, 5));
-  add_dropped_on_the_way(group, "attribute_6", "An SMP of an unknown attribute", byte(2, 6));
+  add_dropped_on_the_way(group, "attribute_7", "An SMP of an unknown attribute", byte(2, 7));
   add_dropped_on_the_way(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped_on_the_way(group, "longer", "An SMP that is longer than its counts",
                          [](ByteVector& smp) { smp.resize(smp.size() + 4); });
@@ -285,6 +287,25 @@ void add_lids(SubnetGroup& group) {
   });
 }
 
+void add_policy(SubnetGroup& group) {
+  group.add("policy", "P-SUBN-29", "POLICY is not served where the file has lanes and partitions.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto manager = *s.manager();
+              const ByteVector all = fabric::emit_policy({});
+              for (const SmpMethod method : {SmpMethod::kGet, SmpMethod::kSet}) {
+                OwnedSmp of_policy = Subnet::request(method, SmpAttribute::kPolicy, manager);
+                fabric::SmpPolicy part;
+                if (method == SmpMethod::kSet)
+                  part = fabric::policy_part(all, base::crc32c(all), 0);
+                of_policy.body.resize(part.bytes());
+                fabric::emit_smp_policy(of_policy.body, part);
+                expect_status(s, s.ask(of_policy, "a reply to POLICY"), fabric::SmpStatus::kBad,
+                              manager);
+              }
+            });
+}
+
 void add_fields(SubnetGroup& group) {
   group.add("get_last_block", "P-SUBN-1", "GET TABLE of a block without entries has its ports.",
             [](Subnet& s) {
@@ -359,6 +380,7 @@ std::vector<Case> agent_drop_cases() {
   add_sources(group);
   add_passing_traps(group);
   add_lids(group);
+  add_policy(group);
   add_fields(group);
   return group.take();
 }

@@ -25,7 +25,7 @@ std::optional<ManagerId> SubnetAgent::manager() const {
 }
 
 std::uint32_t SubnetAgent::arrivals() const {
-  if (switch_.plan().lids_from != LidsFrom::kManager) return 0;
+  if (switch_.plan().lids_from != GivenBy::kManager) return 0;
   return static_cast<std::uint32_t>(switch_.counters()[SwitchCounter::kNodeUp]);
 }
 
@@ -134,6 +134,8 @@ void SubnetAgent::serve(const Smp& request) {
     reply.status = serve_manager(request);
   } else if (request.attribute == SmpAttribute::kLids) {
     reply.status = serve_lids(request, body, body_bytes);
+  } else if (request.attribute == SmpAttribute::kPolicy) {
+    reply.status = serve_policy(request, body, body_bytes);
   } else if (request.attribute == SmpAttribute::kNode && request.method == SmpMethod::kGet) {
     body_bytes = serve_node(request, body);
     reply.is_cut_off = switch_.is_cut_off();
@@ -164,6 +166,7 @@ SmpStatus SubnetAgent::serve_manager(const Smp& request) {
     manager_ = request.manager;
     staged_ = {};
     staged_lids_ = {};
+    staged_policy_ = {};
     base::log_info("the subnet manager is LID " + std::to_string(manager_.lid.value) +
                    " with priority " + std::to_string(manager_.priority));
   }
@@ -227,7 +230,7 @@ SmpStatus SubnetAgent::serve_lids(const Smp& request, base::MutableBytes body,
   SmpLids part;
   parse_smp_lids(request.body, part);  // the SMP was parsed with it
   SmpStatus status = SmpStatus::kDone;
-  if (switch_.plan().lids_from != LidsFrom::kManager) {
+  if (switch_.plan().lids_from != GivenBy::kManager) {
     status = SmpStatus::kBad;
   } else if (request.method == SmpMethod::kSet) {
     if (obeys(request.manager)) heard_at_ = now_;
@@ -252,6 +255,39 @@ SmpStatus SubnetAgent::set_lids(const SmpLids& part) {
   staged_lids_ = {};
   lids_check_ = part.check;
   return status;
+}
+
+SmpStatus SubnetAgent::serve_policy(const Smp& request, base::MutableBytes body,
+                                    std::size_t& body_bytes) {
+  SmpPolicy part;
+  parse_smp_policy(request.body, part);  // the SMP was parsed with it
+  SmpStatus status = SmpStatus::kDone;
+  if (switch_.plan().policy_from != GivenBy::kManager) {
+    status = SmpStatus::kBad;
+  } else if (request.method == SmpMethod::kSet) {
+    if (obeys(request.manager)) heard_at_ = now_;
+    status = obeys(request.manager) ? set_policy(part) : SmpStatus::kRefused;
+  }
+  SmpPolicy out;
+  out.count = policy_bytes_;
+  out.check = policy_check_;
+  body_bytes = emit_smp_policy(body, out);
+  return status;
+}
+
+SmpStatus SubnetAgent::set_policy(const SmpPolicy& part) {
+  if (policy_bytes_ == part.count && policy_check_ == part.check) return SmpStatus::kDone;
+  const SmpStatus status = staged_policy_.take(part);
+  if (!staged_policy_.is_complete()) return status;
+  const StagedPolicy complete = std::exchange(staged_policy_, {});
+  SwitchPolicy policy;
+  if (!parse_policy(complete.bytes(), policy) || !switch_.may_have(policy)) return SmpStatus::kBad;
+  switch_.set_policy(policy);
+  policy_bytes_ = part.count;
+  policy_check_ = part.check;
+  counters_.add(SubnetCounter::kPolicy);
+  base::log_info("the subnet manager has set the lanes and partitions of this switch");
+  return SmpStatus::kDone;
 }
 
 // Each part may come more than once. The tables come into force with the last one, as a whole; the

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "fabric_emul/subnet/node_lids.h"
+#include "fabric_emul/subnet/staged_policy.h"
 #include "fabric_emul/subnet/subnet_counters.h"
 #include "fabric_emul/switching/switch.h"
 #include "fabric_emul/wire/smp.h"
@@ -90,6 +91,8 @@ class SubnetAgent final : private SmpReceiver {
   SmpStatus set_part(const SmpTable& part);
   SmpStatus serve_lids(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
   SmpStatus set_lids(const SmpLids& part);
+  SmpStatus serve_policy(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
+  SmpStatus set_policy(const SmpPolicy& part);
   bool obeys(const ManagerId& manager) const {
     return manager_.lid != Lid() && manager == manager_;
   }
@@ -109,6 +112,9 @@ class SubnetAgent final : private SmpReceiver {
   Staged staged_;
   StagedLids staged_lids_;
   std::optional<std::uint32_t> lids_check_;  // of LIDS in force; nothing: none are
+  StagedPolicy staged_policy_;
+  std::uint16_t policy_bytes_ = 0;  // of the policy in force that a manager has set; 0: none has
+  std::uint32_t policy_check_ = 0;
   std::uint32_t seen_changes_ = 0, seen_arrivals_ = 0;
   unsigned traps_left_ = 0;
   base::Time trap_at_{};

@@ -16,6 +16,7 @@ enum class SubnetCounter {
   kForManager,  // replies and traps
   kTrap,        // sent
   kTable,       // a table of a manager came into force
+  kPolicy,      // lanes and partitions of a manager did
   kDropFormat,  // no SMP, or none that is whole
   kDropRoute,   // its way is none that it may take, or the next port is down or has no room
   kSweep,       // of a manager in this switch: begun
@@ -31,8 +32,9 @@ template <>
 struct splitnic::base::CounterNames<splitnic::fabric::SubnetCounter> {
   static constexpr std::array<std::string_view,
                               static_cast<std::size_t>(splitnic::fabric::SubnetCounter::kCount_)>
-      kNames{"subnet.served",         "subnet.refused",        "subnet.passed",
-             "subnet.for_manager",    "subnet.trap",           "subnet.table",
-             "subnet.rx.drop.format", "subnet.rx.drop.route",  "subnet.manager.sweep",
-             "subnet.manager.round",  "subnet.manager.repeat", "subnet.manager.silent"};
+      kNames{"subnet.served",        "subnet.refused",        "subnet.passed",
+             "subnet.for_manager",   "subnet.trap",           "subnet.table",
+             "subnet.policy",        "subnet.rx.drop.format", "subnet.rx.drop.route",
+             "subnet.manager.sweep", "subnet.manager.round",  "subnet.manager.repeat",
+             "subnet.manager.silent"};
 };

@@ -20,7 +20,7 @@ SubnetManager::SubnetManager(Topology topology, const std::string& name, std::ui
     : file_(std::move(topology)),
       name_(name),
       id_{agent.of().plan().lid, priority},
-      lids_(lids_of(file_)),
+      settings_(file_),
       agent_(agent),
       view_(file_),
       transaction_(random.next()),
@@ -46,6 +46,13 @@ void SubnetManager::step(base::Time now) {
   }
   if (phase_ == Phase::kIdle && now_ >= next_sweep_at()) begin_sweep();
   nodes_.step(now_);
+}
+
+// A sweep that has begun would mix the parts of both.
+void SubnetManager::set_policy(const Topology& topology) {
+  settings_.set_policy(topology);
+  if (phase_ == Phase::kSweep) end_round();
+  has_changed_ = true;
 }
 
 base::Time SubnetManager::next_sweep_at() const {
@@ -82,7 +89,7 @@ void SubnetManager::begin_sweep() {
   agent_.counters().add(SubnetCounter::kSweep);
   begun_at_ = now_;
   sweep_at_ = now_ + kSweepEvery;
-  has_changed_ = false;
+  has_changed_ = has_whole_view_ = false;
   phase_ = Phase::kSweep;
   view_.clear();
   targets_.clear();
@@ -99,20 +106,13 @@ void SubnetManager::add_target(const Topology::Switch* is, const SmpRoute& route
 }
 
 // A switch first obeys, so that no other manager changes what it reports then. LIDs of nodes come
-// before NODE, which has those of the nodes at its ports.
+// before NODE, which has those of the nodes at its ports, and no switch that lacks its partitions
+// is part of what is up.
 void SubnetManager::take_sweep_reply(Target& target, const Smp& reply) {
   if (reply.status != SmpStatus::kDone) return on_sweep_status(target, reply);
-  switch (target.step) {
-    case Step::kManager:
-      target.step = file_.lids_from == LidsFrom::kManager ? Step::kLids : Step::kNode;
-      return request(target);
-    case Step::kLids:
-    case Step::kSetLids:
-      if (take_lids_reply(target, reply)) request(target);
-      return;
-    case Step::kNode:
-      return take_node_reply(target, reply);
-  }
+  if (target.step == Step::kManager) return ask_setting(target, 0);
+  if (target.step == Step::kNode) return take_node_reply(target, reply);
+  take_setting_reply(target, reply);
 }
 
 // Such a switch is not part of what is up. One that has been started again in this sweep has no
@@ -122,24 +122,30 @@ void SubnetManager::on_sweep_status(const Target& target, const Smp& reply) {
     if (reply.manager.lid != Lid()) return stand_by(reply.manager);
     has_changed_ = true;
   } else if (unfit_.insert(target.is->name).second) {
-    const char* const what = target.step == Step::kManager ? "a subnet manager" : "LIDs of nodes";
-    base::log_warn("switch " + target.is->name + " rejects " + what +
-                   " that its topology file does not have" + kSameFile);
+    const bool is_manager = target.step == Step::kManager;
+    base::log_warn(
+        "switch " + target.is->name + " rejects " +
+        (is_manager ? "a subnet manager" : SwitchSettings::text_of(attribute_of(target))) +
+        " that its topology file does not have" + kSameFile);
   }
 }
 
-// Returns false if the switch has not taken what it should have.
-bool SubnetManager::take_lids_reply(Target& target, const Smp& reply) {
-  SmpLids in_force;
-  if (parse_smp_lids(reply.body, in_force) != SmpError::kNone) return false;
-  const bool are_right = in_force.count == lids_.nodes() && in_force.check == lids_.check();
-  if (are_right || lids_.nodes() == 0) {
-    target.step = Step::kNode;
-    return true;
-  }
-  if (target.step == Step::kSetLids && ++target.lid_part == lids_.count()) return false;
-  target.step = Step::kSetLids;
-  return true;
+// Reads what the switch has of this setting; behind the last one it asks for NODE.
+void SubnetManager::ask_setting(Target& target, std::size_t number) {
+  target.setting = number;
+  target.step = number < settings_.attributes().size() ? Step::kGetSetting : Step::kNode;
+  request(target);
+}
+
+// A switch that has not taken what it should have is not part of what is up.
+void SubnetManager::take_setting_reply(Target& target, const Smp& reply) {
+  const SmpAttribute attribute = attribute_of(target);
+  const auto is_right = settings_.is_in_force(attribute, target.is->name, reply.body);
+  if (!is_right) return;
+  if (*is_right) return ask_setting(target, target.setting + 1);
+  const bool is_first = std::exchange(target.step, Step::kSetSetting) == Step::kGetSetting;
+  target.part = is_first ? 0 : target.part + 1;
+  if (target.part < settings_.parts(attribute, target.is->name)) request(target);
 }
 
 void SubnetManager::take_node_reply(Target& target, const Smp& reply) {
@@ -167,6 +173,7 @@ bool SubnetManager::has_held_port(const Target& target) const {
 
 // Switches that did not reply are not in what is up: no entry leads to them.
 void SubnetManager::end_sweep() {
+  has_whole_view_ = true;
   become_master();
   if (nodes_.wants_update() || view_.lacks_lids() || view_.reports() != last_) {
     NodeSetup::Routes routes;
@@ -297,31 +304,26 @@ void SubnetManager::request(Target& target) {
 
 SmpAttribute SubnetManager::attribute_of(const Target& target) const {
   if (phase_ != Phase::kSweep) return SmpAttribute::kTable;
-  switch (target.step) {
-    case Step::kManager:
-      return SmpAttribute::kManager;
-    case Step::kLids:
-    case Step::kSetLids:
-      return SmpAttribute::kLids;
-    case Step::kNode:
-      break;
-  }
-  return SmpAttribute::kNode;
+  if (target.step == Step::kManager) return SmpAttribute::kManager;
+  if (target.step == Step::kNode) return SmpAttribute::kNode;
+  return settings_.attributes().at(target.setting);
 }
 
 SmpMethod SubnetManager::method_of(const Target& target) const {
   const bool is_of_sweep = phase_ == Phase::kSweep;
-  const bool sets = is_of_sweep ? target.step == Step::kManager || target.step == Step::kSetLids
+  const bool sets = is_of_sweep ? target.step == Step::kManager || target.step == Step::kSetSetting
                                 : phase_ != Phase::kRead;
   return sets ? SmpMethod::kSet : SmpMethod::kGet;
 }
 
 base::Bytes SubnetManager::write_body(const Target& target, Body& out) const {
   if (phase_ == Phase::kSweep) {
-    if (attribute_of(target) != SmpAttribute::kLids) return {};
-    const bool sets = target.step == Step::kSetLids;
-    const SmpLids part = sets ? lids_.part(target.lid_part) : SmpLids{};
-    return base::Bytes(out).first(emit_smp_lids(out, part));
+    const SmpAttribute attribute = attribute_of(target);
+    std::size_t bytes = 0;
+    if (target.step == Step::kGetSetting) bytes = SwitchSettings::write_get(attribute, out);
+    if (target.step == Step::kSetSetting)
+      bytes = settings_.write_part(attribute, target.is->name, target.part, out);
+    return base::Bytes(out).first(bytes);
   }
   SmpTable part;
   part.input = target.parts[target.part].input;

@@ -1,5 +1,6 @@
 // A subnet manager, in a switch. It sweeps: by directed route it makes each switch that it reaches
-// obey it, gives it the LIDs of nodes where they are the manager's, and reads what is up there.
+// obey it, gives it the LIDs of nodes, lanes and partitions where they are the manager's
+// (switch_settings.h), and reads what is up there.
 // End nodes are set up meanwhile (node_setup.h). From that and the topology file follow the tables,
 // which it brings into force in two stages, so that cells cannot circulate: first each switch loses
 // the entries that change, and when all have, each gets the new ones. It sweeps every kSweepEvery,
@@ -18,11 +19,11 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/subnet/node_lids.h"
 #include "fabric_emul/subnet/node_setup.h"
 #include "fabric_emul/subnet/smp_request.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_view.h"
+#include "fabric_emul/subnet/switch_settings.h"
 #include "fabric_emul/subnet/table_blocks.h"
 #include "fabric_emul/switching/topology.h"
 #include "fabric_emul/wire/smp.h"
@@ -45,20 +46,23 @@ class SubnetManager final : private SubnetAgent::Manager {
   void step(base::Time now);
   base::Time deadline() const;
 
+  // Lanes and partitions of switches are those of this topology from now on, where the file leaves
+  // them to the manager: the next sweep sets them. REQUIRES that it differs from that of the file
+  // in nothing else.
+  void set_policy(const Topology& topology);
+
   // Whether it has set tables, or found them right, and no other manager has taken over since.
   bool is_master() const { return is_master_; }
   const NodeSetup& nodes() const { return nodes_; }
   // The findings of the last sweep so far.
   const SubnetView& view() const { return view_; }
   // The reports of the last sweep that has ended, or of the last after which all tables were right.
-  const SubnetView::Reports& found() const {
-    return phase_ == Phase::kSweep ? settled_ : view_.reports();
-  }
+  const SubnetView::Reports& found() const { return has_whole_view_ ? view_.reports() : settled_; }
 
  private:
   enum class Phase : std::uint8_t { kIdle, kSweep, kRead, kClear, kSet };
   // Of a switch in the sweep: what it is asked.
-  enum class Step : std::uint8_t { kManager, kLids, kSetLids, kNode };
+  enum class Step : std::uint8_t { kManager, kGetSetting, kSetSetting, kNode };
   struct Tables {  // of a switch
     std::uint32_t check = 0;
     ForwardingTables ports;
@@ -68,10 +72,10 @@ class SubnetManager final : private SubnetAgent::Manager {
     const Topology::Switch* is = nullptr;
     SmpRoute route{};
     Step step = Step::kManager;
-    std::size_t lid_part = 0;  // to set
+    std::size_t setting = 0;  // of settings_.attributes()
     Tables next{};
     std::vector<TablePart> parts{};  // to read or set in this phase
-    std::size_t part = 0;
+    std::size_t part = 0;            // of the setting, or of these
     SmpRequest request{};
     std::optional<Smp> reply{};
     std::vector<std::byte> reply_body{};
@@ -92,7 +96,8 @@ class SubnetManager final : private SubnetAgent::Manager {
   bool take_replies();
   void take_reply(Target& target);
   void take_sweep_reply(Target& target, const Smp& reply);
-  bool take_lids_reply(Target& target, const Smp& reply);
+  void ask_setting(Target& target, std::size_t number);
+  void take_setting_reply(Target& target, const Smp& reply);
   void take_node_reply(Target& target, const Smp& reply);
   void on_sweep_status(const Target& target, const Smp& reply);
   void take_table_reply(Target& target, const Smp& reply);
@@ -114,7 +119,7 @@ class SubnetManager final : private SubnetAgent::Manager {
   const Topology file_;
   const std::string name_;
   const ManagerId id_;
-  const LidParts lids_;
+  SwitchSettings settings_;
   SubnetAgent& agent_;
   SubnetView view_;
   std::map<std::string, Tables> in_force_;  // as far as known: read, set, or of the file
@@ -126,6 +131,7 @@ class SubnetManager final : private SubnetAgent::Manager {
   std::set<std::string> silent_, unfit_, refusing_;  // in the sweep, or of tables; logged
   bool is_master_ = false, stands_by_ = false;
   bool has_changed_ = true;  // since the sweep began
+  bool has_whole_view_ = false;
   std::uint64_t transaction_;
   NodeSetup nodes_;
   base::Time sweep_at_{};

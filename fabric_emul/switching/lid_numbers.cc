@@ -45,15 +45,6 @@ class FreeLids {
 
 }  // namespace
 
-std::string_view name(LidsFrom from) { return from == LidsFrom::kFile ? "file" : "manager"; }
-
-std::optional<LidsFrom> parse_lids_from(std::string_view text) {
-  for (const LidsFrom from : {LidsFrom::kFile, LidsFrom::kManager}) {
-    if (text == name(from)) return from;
-  }
-  return std::nullopt;
-}
-
 // The queues of a node follow it in the order of names, because no name has a character before '#'.
 base::Status number_nodes(Topology& topology) {
   std::vector<Topology::Node*> nodes;

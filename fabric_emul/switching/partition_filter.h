@@ -24,11 +24,15 @@ class PartitionFilter {
       if (is_full_member(key)) out_.set(as_limited_member(key).value);
     }
   }
+  // Nothing passes.
+  static PartitionFilter of_nobody() { return PartitionFilter(); }
   // A member may not send as what it is not: a limited one not as a full one.
   bool accepts(PartitionKey of_cell) const { return in_.test(of_cell.value); }
   bool forwards(PartitionKey of_cell) const { return out_.test(of_cell.value); }
 
  private:
+  PartitionFilter() = default;
+
   std::bitset<std::size_t{1} << 16> in_, out_;
 };
 

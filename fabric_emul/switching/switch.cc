@@ -218,8 +218,30 @@ void Switch::set_lids(std::span<const PortLids> lids) {
   }
 }
 
+bool Switch::may_have(const SwitchPolicy& policy) const {
+  const auto is_lane = [](std::uint8_t lane) { return lane < kDataLanes; };
+  if (!std::ranges::all_of(policy.lanes, is_lane)) return false;
+  std::vector<std::uint8_t> nodes;
+  for (std::uint8_t number = 1; number <= kSwitchPortsMax; ++number) {
+    const SwitchPlan::Port& port = plan_.ports.at(number);
+    if (!port.peer.empty() && port.is_node()) nodes.push_back(number);
+  }
+  return !policy.has_partitions ||
+         std::ranges::equal(nodes, policy.ports, {}, {}, &SwitchPolicy::NodePort::number);
+}
+
+void Switch::set_policy(const SwitchPolicy& policy) {
+  CHECK(may_have(policy));
+  plan_.lanes = policy.lanes;
+  for (SwitchPlan::Port& port : plan_.ports) port.partitions.clear();
+  for (const SwitchPolicy::NodePort& port : policy.ports)
+    plan_.ports.at(port.number).partitions = port.keys;
+  plan_.has_policy = true;
+  for (const auto& port : ports_) port->take_partitions();
+}
+
 bool Switch::lacks_lids(const SwitchPort& port) const {
-  return plan_.lids_from == LidsFrom::kManager && port.plan().is_node() && port.is_up() &&
+  return plan_.lids_from == GivenBy::kManager && port.plan().is_node() && port.is_up() &&
          !port.has_taken_lids();
 }
 

@@ -34,7 +34,7 @@
 namespace splitnic::fabric {
 
 // Serves subnet management. Called from inside Switch::step(); may call send_smp(), set_lids(),
-// set_lids_taken(), set_tables(), hold_new_links() and activate().
+// set_lids_taken(), set_policy(), set_tables(), hold_new_links() and activate().
 class SmpReceiver {
  public:
   virtual ~SmpReceiver() = default;
@@ -97,6 +97,11 @@ class Switch final {
   // Where the subnet manager gives nodes their LIDs: those of all nodes, in ascending order of
   // names. REQUIRES plan().nodes.size() of them, and valid ones.
   void set_lids(std::span<const PortLids> lids);
+  // Replaces lanes and partitions, also those of the plan: the next cell is forwarded by them, and
+  // cells that wait keep their lane. REQUIRES may_have(policy).
+  void set_policy(const SwitchPolicy& policy);
+  // Whether it is for this switch: data lanes, and with partitions keys for all ports of nodes.
+  bool may_have(const SwitchPolicy& policy) const;
   // Whether the node at this port has taken those of its port. REQUIRES that it was added.
   void set_lids_taken(std::uint8_t port, bool are_taken) {
     by_number_.at(port)->set_taken_lids(are_taken);

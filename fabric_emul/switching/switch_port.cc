@@ -41,7 +41,8 @@ SwitchPort::SwitchPort(std::uint8_t number, const SwitchPlan& plan, Underlay& un
                        bool inputs_have_credits)
     : number_(number),
       plan_(plan.ports.at(number)),
-      partitions_(plan_.partitions),
+      partitions_(plan.has_policy || !plan_.is_node() ? PartitionFilter(plan_.partitions)
+                                                      : PartitionFilter::of_nobody()),
       counters_(counters),
       now_(now),
       port_(underlay, complete(std::move(config), plan), random, *this) {
@@ -61,7 +62,7 @@ PortConfig SwitchPort::complete(PortConfig config, const SwitchPlan& plan) const
   config.links_max = 1;
   config.uses_fragments = false;
   config.payload_crc = PayloadCrcMode::kOn;
-  const bool offers = plan.lids_from == LidsFrom::kFile || !plan_.is_node();
+  const bool offers = plan.lids_from == GivenBy::kFile || !plan_.is_node();
   config.lids = [lids = LinkLids{plan.lid, offers ? plan_.lid : Lid()}](const PeerAddress&) {
     return lids;
   };

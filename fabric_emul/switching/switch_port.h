@@ -44,6 +44,8 @@ class SwitchPort final : private LinkObserver {
   std::uint8_t number() const { return number_; }
   const SwitchPlan::Port& plan() const { return plan_; }
   const PartitionFilter& partitions() const { return partitions_; }
+  // Those of the plan have changed.
+  void take_partitions() { partitions_ = PartitionFilter(plan_.partitions); }
   Port& port() { return port_; }
   const Port& port() const { return port_; }
   const Link* link() const { return link_; }  // null: nobody has come yet
@@ -141,7 +143,7 @@ class SwitchPort final : private LinkObserver {
 
   const std::uint8_t number_;
   const SwitchPlan::Port& plan_;
-  const PartitionFilter partitions_;
+  PartitionFilter partitions_;
   base::Counters<SwitchCounter>& counters_;
   const base::Time& now_;
   RefusalLog refused_by_peer_, refused_here_;

@@ -190,7 +190,28 @@ void remove_lids(SwitchPlan& plan) {
   }
 }
 
+void remove_policy(SwitchPlan& plan) {
+  plan.lanes = kLaneOfSl;
+  for (SwitchPlan::Port& port : plan.ports) port.partitions.clear();
+  plan.has_policy = false;
+}
+
+Topology without_policy(Topology topology) {
+  for (Topology::Switch& one : topology.switches) one.lanes = kLaneOfSl;
+  for (Topology::Node& node : topology.nodes) node.partitions.clear();
+  return topology;
+}
+
 }  // namespace
+
+std::string_view name(GivenBy by) { return by == GivenBy::kFile ? "file" : "manager"; }
+
+std::optional<GivenBy> parse_given_by(std::string_view text) {
+  for (const GivenBy by : {GivenBy::kFile, GivenBy::kManager}) {
+    if (name(by) == text) return by;
+  }
+  return std::nullopt;
+}
 
 base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& name) {
   const auto own = std::ranges::find(topology.switches, name, &Topology::Switch::name);
@@ -211,8 +232,28 @@ base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& na
   for (const Topology::Node& node : topology.nodes) plan.nodes.emplace(node.name, node.lids());
   if (topology.network) plan.network = network_of(topology);
   plan.lids_from = topology.lids_from;
-  if (plan.lids_from == LidsFrom::kManager) remove_lids(plan);
+  if (plan.lids_from == GivenBy::kManager) remove_lids(plan);
+  plan.policy_from = topology.policy_from;
+  if (plan.policy_from == GivenBy::kManager) remove_policy(plan);
   return plan;
+}
+
+std::map<std::string, SwitchPolicy> policies_of(const Topology& topology) {
+  const bool has_partitions = std::ranges::any_of(
+      topology.nodes, [](const Topology::Node& node) { return !node.partitions.empty(); });
+  std::map<std::string, SwitchPolicy> all;
+  for (const Topology::Switch& one : topology.switches)
+    all[one.name] = {.lanes = one.lanes, .has_partitions = has_partitions};
+  if (!has_partitions) return all;
+  for (const Topology::Node& node : topology.nodes)
+    all.at(node.at.of_switch).ports.push_back({node.at.port, node.partitions});
+  for (auto& [name, policy] : all)
+    std::ranges::sort(policy.ports, {}, &SwitchPolicy::NodePort::number);
+  return all;
+}
+
+bool differ_in_policy_only(const Topology& a, const Topology& b) {
+  return without_policy(a) == without_policy(b);
 }
 
 }  // namespace splitnic::fabric

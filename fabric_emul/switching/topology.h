@@ -23,15 +23,15 @@
 #include "fabric_emul/wire/network_address.h"
 #include "fabric_emul/wire/partition.h"
 #include "fabric_emul/wire/port_lids.h"
+#include "fabric_emul/wire/smp_policy.h"
 
 namespace splitnic::fabric {
 
-// The data lane of each service level at the outputs of a switch.
-using SlToLane = std::array<std::uint8_t, kSlMax + 1>;
-inline constexpr SlToLane kLaneOfSl{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
-
-// Who gives the nodes of a subnet their LIDs. Those of switches are in the topology file.
-enum class LidsFrom : std::uint8_t { kFile, kManager };
+// Where a switch has a setting from: its own topology file, or that of the subnet manager.
+enum class GivenBy : std::uint8_t { kFile, kManager };
+// "file" or "manager".
+std::string_view name(GivenBy by);
+std::optional<GivenBy> parse_given_by(std::string_view text);
 
 struct PortPlace {
   std::string of_switch;
@@ -44,6 +44,7 @@ struct Topology {
     std::string name;
     Lid lid;
     SlToLane lanes = kLaneOfSl;
+    friend bool operator==(const Switch&, const Switch&) = default;
   };
   struct Node {
     std::string name;
@@ -53,9 +54,11 @@ struct Topology {
     std::vector<PartitionKey> partitions = {};
     std::uint8_t lmc = 0;  // its port has 2^lmc LIDs
     PortLids lids() const { return {lid, lmc}; }
+    friend bool operator==(const Node&, const Node&) = default;
   };
   struct Cable {
     PortPlace a, b;
+    friend bool operator==(const Cable&, const Cable&) = default;
   };
   // Routes to other subnets, and names there. docs/protocol/network.md
   struct Network {
@@ -65,10 +68,12 @@ struct Topology {
       std::string via;
       // Routers that lead there too: the first of all that is up stands in for the others.
       std::vector<std::string> others = {};
+      friend bool operator==(const Route&, const Route&) = default;
     };
     NetworkAddress subnet;  // its first 64 bits
     std::vector<Route> routes;
     std::map<std::string, NetworkAddress> remotes;  // nodes of other subnets, by name
+    friend bool operator==(const Network&, const Network&) = default;
   };
   std::vector<Switch> switches;
   std::vector<Node> nodes;
@@ -78,12 +83,15 @@ struct Topology {
   std::optional<Network> network = {};  // nothing: cells stay in the subnet
   bool pins_vl = false;                 // a cell keeps the lane that its sender chose
   // kManager: a switch and a node know LIDs of nodes when the subnet manager has set them. Here are
-  // those that it sets (lid_numbers.h).
-  LidsFrom lids_from = LidsFrom::kFile;
+  // those that it sets (lid_numbers.h). LIDs of switches are always of the file.
+  GivenBy lids_from = GivenBy::kFile;
+  // The same of lanes and partitions: a switch has them when the manager has set them.
+  GivenBy policy_from = GivenBy::kFile;
+  friend bool operator==(const Topology&, const Topology&) = default;
 };
 
 // One switch of a subnet. A node that the subnet manager gives its LIDs has none until
-// Switch::set_lids().
+// Switch::set_lids(), and lanes and partitions that are the manager's come by Switch::set_policy().
 struct SwitchPlan {
   struct Port {
     std::string peer;                           // a node or a switch; "": nothing is there
@@ -113,7 +121,9 @@ struct SwitchPlan {
   SlToLane lanes = kLaneOfSl;
   bool pins_vl = false;       // cells leave on the data lane they came by
   bool layers_lanes = false;  // fabric_emul/routing/lane_layers.h; not with pins_vl
-  LidsFrom lids_from = LidsFrom::kFile;
+  GivenBy lids_from = GivenBy::kFile;
+  GivenBy policy_from = GivenBy::kFile;
+  bool has_policy = true;                              // false: nodes send and get SMPs only
   std::map<std::string, PortLids, std::less<>> nodes;  // all of the subnet, by name
   std::set<Lid> switches;                              // all of the subnet
   std::optional<Network> network;
@@ -149,5 +159,9 @@ SubnetGraph graph_of(const Topology& topology);
 // that no route leads to has no port. An error: the topology has no such switch, or is not of the
 // form that the routing needs. REQUIRES as above.
 base::Result<SwitchPlan> plan_of(const Topology& topology, const std::string& name);
+// The policies of all switches, by name.
+std::map<std::string, SwitchPolicy> policies_of(const Topology& topology);
+// Whether these differ in nothing but lanes and partitions, which may change while switches run.
+bool differ_in_policy_only(const Topology& a, const Topology& b);
 
 }  // namespace splitnic::fabric

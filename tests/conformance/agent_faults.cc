@@ -36,8 +36,8 @@ void add_agent_checks(std::vector<Fault>& all) {
     };
   };
   repaired("agent_any_method", "an unknown method counts as GET", "agent.method_5", at_most(1, 4));
-  repaired("agent_any_attribute", "an unknown attribute counts as NODE", "agent.attribute_6",
-           at_most(2, 5));
+  repaired("agent_any_attribute", "an unknown attribute counts as NODE", "agent.attribute_7",
+           at_most(2, 6));
   repaired("agent_any_port", "a route with port 33 is taken", "agent.port_33", at_most(20, 32));
   repaired("agent_any_hop", "hop 0 counts as 1", "agent.hop_0", [](RelayBytes& p) {
     if (p.size() > 17 && p[17] == std::byte{0}) p[17] = std::byte{1};
@@ -127,6 +127,8 @@ void add_agent_replies(std::vector<Fault>& all) {
             SmpAttribute::kTable, SmpStatus::kStale);
   of_status("agent_any_entry", "a table with an unknown port is taken", "agent.unknown_port",
             SmpAttribute::kTable, SmpStatus::kBad);
+  of_status("agent_any_policy", "a policy is taken where the file has lanes and partitions",
+            "agent.policy", SmpAttribute::kPolicy, SmpStatus::kBad);
   of_status("agent_serves_all", "SET NODE is done", "agent.unserved", SmpAttribute::kNode,
             SmpStatus::kBad);
   all.push_back(of_smps("agent_obeys_nobody", "a better manager is refused", "manager.yields", out,

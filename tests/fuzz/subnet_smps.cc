@@ -1,8 +1,9 @@
 // Two hostile switches at the cables of a switch that manages: SMPs of any bytes, and well-formed
 // ones with any numbers; replies to the requests of the manager, right or changed, late or by the
 // other cable; a hostile manager; links that end; time. Whatever comes, the table in force has only
-// ports of the topology, the manager obeyed is one of its switches, what the sweep has found is in
-// the file, the process does not spin, and what parses is written as the same bytes.
+// ports of the topology, only the port of the node has partitions, the manager obeyed is one of the
+// switches, what the sweep has found is in the file, the process does not spin, and what parses is
+// written as the same bytes.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -12,15 +13,21 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "fabric_emul/subnet/node_lids.h"
 #include "fabric_emul/subnet/subnet_agent.h"
 #include "fabric_emul/subnet/subnet_manager.h"
 #include "fabric_emul/subnet/table_blocks.h"
 #include "fabric_emul/switching/switch.h"
+#include "fabric_emul/switching/switch_lanes.h"
+#include "fabric_emul/switching/topology.h"
 #include "fabric_emul/underlay/in_process_underlay.h"
+#include "fabric_emul/wire/partition.h"
 #include "fabric_emul/wire/smp.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_policy.h"
+#include "tests/fuzz/smp_codec.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/input.h"
 
@@ -33,16 +40,22 @@ using support::Input;
 
 constexpr int kSubnetSmpsStepsMax = 48;
 constexpr std::size_t kKept = 8;  // requests that have no reply yet
+constexpr std::uint8_t kNodePort = 3;
 constexpr std::array kSmpLids{Lid(1), Lid(2), Lid(3), Lid(11), Lid(12), Lid(300), Lid(99), Lid(0)};
 
-// A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each.
-Topology topology(TablesPer per, LidsFrom lids) {
+// A triangle: sw:1 - b:1, sw:2 - c:1, b:2 - c:2; nodes at port 3 of each. Bits of `kind` choose the
+// tables that there are, and what the manager gives.
+Topology topology(std::uint8_t kind) {
   Topology t;
-  t.tables_per = per;
-  t.lids_from = lids;
+  t.tables_per = kind >= 128 ? TablesPer::kInput : TablesPer::kSwitch;
+  if ((kind & 64U) != 0) t.lids_from = GivenBy::kManager;
+  if ((kind & 32U) != 0) t.policy_from = GivenBy::kManager;
   t.switches = {{"sw", Lid(1)}, {"b", Lid(2)}, {"c", Lid(3)}};
   t.nodes = {{"n", Lid(11), {"sw", 3}}, {"m", Lid(12), {"b", 3}}, {"o", Lid(300), {"c", 3}}};
   t.cables = {{{"sw", 1}, {"b", 1}}, {{"sw", 2}, {"c", 1}}, {{"b", 2}, {"c", 2}}};
+  t.nodes[0].partitions = {PartitionKey(0x8001), PartitionKey(0x0002)};
+  t.nodes[1].partitions = {PartitionKey(0x8001)};
+  t.nodes[2].partitions = {PartitionKey(0x8002)};
   return t;
 }
 
@@ -51,51 +64,6 @@ PortConfig config(std::uint64_t number, std::uint64_t instance) {
   out.eui64 = Eui64(number);
   out.instance = instance;
   return out;
-}
-
-// An SMP is written as the bytes that it was parsed from, but for the reserved byte.
-void check_both_ways(base::Bytes bytes, const Smp& smp) {
-  std::array<std::byte, kSmpBytesMax> out;
-  CHECK(emit_smp(out, smp) == bytes.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) CHECK(i == 7 || out[i] == bytes[i]);
-  CHECK(name(smp.method) != "unknown" && name(smp.attribute) != "unknown");
-  CHECK(name(smp.status) != "unknown");
-}
-
-// The bodies of LIDS and PORT, of which a byte of each entry is reserved.
-void check_lids(base::Bytes bytes) {
-  SmpLids lids;
-  if (parse_smp_lids(bytes, lids) == SmpError::kNone) {
-    std::vector<std::byte> out(lids.bytes());
-    SmpLids again;
-    CHECK(out.size() == bytes.size() && emit_smp_lids(out, lids) == out.size());
-    CHECK(parse_smp_lids(out, again) == SmpError::kNone && again.check == lids.check);
-    CHECK(std::ranges::equal(again.used_entries(), lids.used_entries()));
-    CHECK(std::ranges::all_of(lids.used_entries(), is_valid));
-  }
-  PortLids port;
-  if (parse_smp_port(bytes, port) == SmpError::kNone) {
-    std::array<std::byte, kSmpPortBodyBytes> out;
-    CHECK(emit_smp_port(out, port) == bytes.size() && std::equal(&out[0], &out[3], &bytes[0]));
-  }
-}
-
-// The bodies of NODE and TABLE: what was read is written, and read again, as the same.
-void check_bodies(base::Bytes bytes) {
-  SmpNode node;
-  if (parse_smp_node(bytes, node) == SmpError::kNone) {
-    std::vector<std::byte> out(node.bytes());
-    SmpNode again;
-    CHECK(out.size() == bytes.size() && emit_smp_node(out, node) == out.size());
-    CHECK(parse_smp_node(out, again) == SmpError::kNone && again == node);
-    for (const SmpNode::PortInfo& port : node.used_ports()) CHECK(name(port.state) != "unknown");
-  }
-  SmpTable table;
-  if (parse_smp_table(bytes, table) == SmpError::kNone) {
-    std::vector<std::byte> out(table.bytes());
-    CHECK(out.size() == bytes.size() && emit_smp_table(out, table) == out.size());
-    CHECK(std::ranges::equal(out, bytes) && name(table.stage) != "unknown");
-  }
 }
 
 // A hostile switch at one cable, which keeps what comes.
@@ -183,7 +151,7 @@ class SubnetRun {
   void send_smp(Hostile& from) {
     Smp smp;
     smp.method = static_cast<SmpMethod>(1 + in_.below(4));
-    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(5));
+    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(6));
     smp.manager = {in_.one_of(kSmpLids), in_.u8()};
     smp.transaction = in_.u8();
     smp.route.hops = static_cast<std::uint8_t>(1 + in_.below(4));
@@ -196,6 +164,9 @@ class SubnetRun {
     if (has_table) smp.body = base::Bytes(body).first(table_body(body, smp.method));
     if (smp.attribute == SmpAttribute::kLids && smp.method != SmpMethod::kTrap) {
       smp.body = base::Bytes(body).first(lids_body(body, smp.method));
+    }
+    if (smp.attribute == SmpAttribute::kPolicy && smp.method != SmpMethod::kTrap) {
+      smp.body = base::Bytes(body).first(policy_body(body, smp.method, "sw"));
     }
     if (smp.attribute == SmpAttribute::kPort &&
         (smp.method == SmpMethod::kSet || smp.method == SmpMethod::kReply)) {
@@ -217,6 +188,34 @@ class SubnetRun {
     if (in_.flag()) lids.count = in_.u8();
     if (in_.flag()) lids.first = in_.u8();
     return emit_smp_lids(body, lids);
+  }
+  // A part of the policy of a switch, or of one with another lane, with other keys, at more ports
+  // than there are, or with any byte; then its numbers may be any too.
+  std::size_t policy_body(base::MutableBytes body, SmpMethod method, const std::string& of) {
+    SwitchPolicy policy = policies_of(file_).at(of);
+    const std::uint8_t what = in_.u8();
+    if ((what & 1U) != 0) policy.lanes[in_.below(policy.lanes.size())] = in_.u8();
+    if ((what & 6U) != 0) {
+      policy.has_partitions = true;
+      std::vector<PartitionKey> keys(1 + in_.below(PartitionTable::kKeysMax));
+      for (PartitionKey& key : keys) key = PartitionKey(in_.u16());
+      policy.ports.clear();
+      const std::size_t last = (what & 4U) != 0 ? kSmpPortsMax : kNodePort;
+      for (std::size_t port = kNodePort; port <= last; ++port)
+        policy.ports.push_back({static_cast<std::uint8_t>(port), keys});
+    }
+    std::vector<std::byte> all = emit_policy(policy);
+    if ((what & 8U) != 0) all[in_.below(all.size())] = std::byte{in_.u8()};
+    SmpPolicy part = policy_part(all, base::crc32c(all), in_.below(policy_parts(all.size())));
+    if (method != SmpMethod::kSet) {
+      part.first = 0;
+      part.data = {};
+    }
+    if ((what & 16U) == 0) return emit_smp_policy(body, part);
+    if (in_.flag()) part.check = in_.u8();
+    if (in_.flag()) part.count = in_.u16();
+    if (in_.flag()) part.first = in_.u16();
+    return emit_smp_policy(body, part);
   }
   std::size_t table_body(base::MutableBytes body, SmpMethod method) {
     SmpTable part;
@@ -251,7 +250,7 @@ class SubnetRun {
     Smp smp;
     smp.method = SmpMethod::kReply;
     smp.attribute =
-        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(5)) : request.attribute;
+        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(6)) : request.attribute;
     smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
     smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kSmpLids), in_.u8()} : request.manager;
     smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);
@@ -264,6 +263,8 @@ class SubnetRun {
       smp.body = base::Bytes(body).first(reply_body(body, request));
     } else if (smp.attribute == SmpAttribute::kLids) {
       smp.body = base::Bytes(body).first(lids_body(body, smp.method));
+    } else if (smp.attribute == SmpAttribute::kPolicy) {
+      smp.body = base::Bytes(body).first(policy_body(body, smp.method, of.sw.plan().name));
     } else if (smp.attribute == SmpAttribute::kPort) {
       smp.body = base::Bytes(body).first(emit_smp_port(body, {in_.one_of(kSmpLids), 0}));
     }
@@ -327,12 +328,27 @@ class SubnetRun {
     for (const auto& [name, lids] : sw_.plan().nodes) CHECK(lids.base == Lid() || is_valid(lids));
     const auto up = manager_->view().up();
     CHECK(up.cables.size() <= 3 && up.switches.size() <= 3);
+    check_policy_in_force();
+  }
+  // Lanes are data lanes, and only the port of a node has keys. Those of the file stay.
+  void check_policy_in_force() {
+    const SwitchPlan& plan = sw_.plan();
+    SwitchPolicy policy;
+    policy.lanes = plan.lanes;
+    for (const std::uint8_t lane : policy.lanes) CHECK(lane < kDataLanes);
+    for (std::uint8_t port = 1; port <= kSmpPortsMax; ++port) {
+      const auto& keys = plan.ports.at(port).partitions;
+      CHECK(keys.empty() || (port == kNodePort && keys.size() <= PartitionTable::kKeysMax));
+      if (!keys.empty()) policy.ports.push_back({port, keys});
+    }
+    policy.has_partitions = !policy.ports.empty();
+    CHECK(plan.has_policy || policy == SwitchPolicy());
+    CHECK(plan.policy_from == GivenBy::kManager || policy == policies_of(file_).at("sw"));
   }
 
   Input in_;
   const std::uint8_t priority_;
-  const Topology file_ = topology(priority_ >= 128 ? TablesPer::kInput : TablesPer::kSwitch,
-                                  (priority_ & 64U) != 0 ? LidsFrom::kManager : LidsFrom::kFile);
+  const Topology file_ = topology(priority_);
   base::ManualClock clock_;
   base::SeededRandom random_{1};
   InProcessHub hub_{{.batch_queue_max = 64}};
@@ -356,6 +372,8 @@ void subnet_smps(base::Bytes in) {
   if (error == SmpError::kNone) check_both_ways(in, smp);
   check_bodies(in);
   check_lids(in);
+  check_policy_body(in);
+  check_policy(in);
   SubnetRun(in).all();
 }
 

@@ -17,7 +17,7 @@ Topology with_nodes(const std::vector<Topology::Node>& nodes) {
   Topology t;
   t.switches = {{"s", Lid(2)}};
   t.nodes = nodes;
-  t.lids_from = LidsFrom::kManager;
+  t.lids_from = GivenBy::kManager;
   return t;
 }
 

@@ -14,7 +14,7 @@ namespace splitnic::fabric::subnet_world {
 
 inline Topology managed_ring(std::size_t switches) {
   Topology t = ring(switches);
-  t.lids_from = LidsFrom::kManager;
+  t.lids_from = GivenBy::kManager;
   for (Topology::Node& node : t.nodes) node.lid = Lid();
   EXPECT_TRUE(number_nodes(t));
   return t;

@@ -119,7 +119,7 @@ TEST(SubnetLidsTest, S004_19_switches_and_managers_that_come_again_give_the_same
 
 TEST(SubnetLidsTest, S004_19_a_node_with_an_lmc_gets_all_of_its_lids) {
   Topology t = ring(3);
-  t.lids_from = LidsFrom::kManager;
+  t.lids_from = GivenBy::kManager;
   t.nodes.at(1).lmc = 2;
   ASSERT_TRUE(number_nodes(t));
   World world(t, World::Nodes::kAttached);
@@ -170,7 +170,7 @@ TEST(SubnetLidsTest, S004_19_P_SUBN_24_a_node_keeps_its_lid_while_it_does_not_he
 // All kinds of ports get their LIDs alike.
 TEST(SubnetLidsTest, S004_19_queues_partitions_and_hops_with_credits) {
   Topology t = ring(3);
-  t.lids_from = LidsFrom::kManager;
+  t.lids_from = GivenBy::kManager;
   t.nodes.push_back({"n2#1", Lid(), {"s2", 5}});
   for (Topology::Node& node : t.nodes) node.partitions = {PartitionKey(0x8001)};
   ASSERT_TRUE(number_nodes(t));
@@ -190,7 +190,7 @@ TEST(SubnetLidsTest, S004_19_queues_partitions_and_hops_with_credits) {
 
 TEST(SubnetLidsTest, P_SUBN_22_lids_of_more_nodes_than_one_smp_has) {
   Topology t = ring(3);
-  t.lids_from = LidsFrom::kManager;
+  t.lids_from = GivenBy::kManager;
   for (int i = 0; i < 28 * 3; ++i) {
     t.nodes.push_back({"m" + std::to_string(i),
                        Lid(),
