@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "control/config/text_file.h"
 #include "control/daemon/carriers.h"
 #include "control/daemon/daemon.h"
 #include "control/daemon/name_lookup.h"
@@ -14,6 +14,7 @@
 #include "control/sandbox/sandbox.h"
 #include "switch_module/switch_worker.h"
 #include "switch_module/topology_file.h"
+#include "switch_module/topology_reload.h"
 
 namespace splitnic::fabric_switch {
 namespace {
@@ -24,6 +25,7 @@ class SwitchDaemon final : public control::Daemon {
       : Daemon("splitnic-switch", options.common),
         options_(options),
         config_(std::move(source), {}),
+        topologies_(options.topologies),
         worker_(process(), options) {}
 
  private:
@@ -35,13 +37,17 @@ class SwitchDaemon final : public control::Daemon {
     return [this](const control::ReplyFunction& reply) { reload(reply); };
   }
   void reload(const control::ReplyFunction& reply);
-  // Returns the files of --topology that have another text than at the start. An error: one of them
-  // is not a topology.
-  base::Result<std::vector<std::string>> changed_topologies() const;
+  // A reload: the files and options that were read, and the fate of each policy.
+  struct Reloaded {
+    TopologyReload::Changes changes;
+    std::optional<control::ConfigReload<SwitchOptions>::Read> config;
+    std::vector<SwitchWorker::PolicyChange> done;  // of each policy
+  };
+  std::string text_of(const Reloaded& reloaded) const;
 
   const SwitchOptions& options_;
   control::ConfigReload<SwitchOptions> config_;
-  std::vector<std::string> texts_;  // of the topology files, at the start
+  TopologyReload topologies_;
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per port
   SwitchWorker::Endpoints at_;                                 // where each port is, or connects to
   SwitchWorker worker_;
@@ -49,11 +55,7 @@ class SwitchDaemon final : public control::Daemon {
 
 base::Status SwitchDaemon::open() {
   if (auto read = worker_.read(); !read) return read;
-  for (const std::string& path : options_.topologies) {
-    auto text = control::read_text_file(path, kTopologyBytesMax);
-    if (!text) return text.error().within("--topology: " + path);
-    texts_.push_back(std::move(text->bytes));
-  }
+  topologies_.start(worker_.topologies());
   for (const PortOption& port : options_.ports) {
     auto lookup = open_lookup(port.at);
     if (!lookup) return lookup.error();
@@ -85,37 +87,61 @@ control::sandbox::Needs SwitchDaemon::needs() const {
   return needs;
 }
 
-base::Result<std::vector<std::string>> SwitchDaemon::changed_topologies() const {
-  std::vector<std::string> changed;
-  for (std::size_t i = 0; i < texts_.size(); ++i) {
-    const std::string& path = options_.topologies[i];
-    if (auto read = read_topology(path); !read) return read.error().within("--topology");
-    const auto text = control::read_text_file(path, kTopologyBytesMax);
-    if (!text) return text.error().within("--topology: " + path);
-    if (text->bytes != texts_[i]) changed.push_back(path);
-  }
-  return changed;
-}
-
-// The tables and the keys of neighbours are those of the start. A topology that has an error is
-// found now, and not at the next start.
+// Other changes than those of lanes and partitions wait for the next start: an error in them is
+// found now. The log level and the reply follow when the data thread has the policies.
 void SwitchDaemon::reload(const control::ReplyFunction& reply) {
   using Status = control::ReplyStatus;
-  const auto changed = changed_topologies();
-  if (!changed) {
+  auto changes = topologies_.read();
+  if (!changes) {
     return reply(
-        control::refuse_reload(Status::kFailed, changed.error().text() + "; nothing has changed"));
+        control::refuse_reload(Status::kFailed, changes.error().text() + "; nothing has changed"));
   }
-  std::string text = "nothing has changed";
+  const auto reloaded = std::make_shared<Reloaded>();
+  reloaded->changes = *std::move(changes);
   if (config_.has_file()) {
-    const auto read = config_.read();
+    auto read = config_.read();
     if (!read) return reply(control::refuse_reload(Status::kFailed, read.error().text()));
-    config_.take(*read);
-    text = control::text_of(read->changes);
+    reloaded->config = *std::move(read);
   }
-  for (const std::string& path : *changed)
-    text += "; " + path + " differs: start the program again";
-  reply(control::accept_reload(text));
+  const bool is_posted = worker_.commands().post([this, reloaded, reply] {
+    for (const TopologyReload::Policy& policy : reloaded->changes.policies)
+      reloaded->done.push_back(worker_.set_policy(policy.file, policy.topology));
+    run_on_control_thread([this, reloaded, reply] {
+      if (reloaded->config) config_.take(*reloaded->config);
+      topologies_.take(reloaded->changes);
+      reply(control::accept_reload(text_of(*reloaded)));
+    });
+  });
+  if (is_posted) return;
+  reply(control::refuse_reload(Status::kFailed,
+                               "the switch is busy or stopping; nothing has changed: try again"));
+}
+
+std::string SwitchDaemon::text_of(const Reloaded& reloaded) const {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  const control::OptionChanges options =
+      reloaded.config ? reloaded.config->changes : control::OptionChanges();
+  if (!options.are_none() || reloaded.done.empty()) add(control::text_of(options));
+  for (std::size_t i = 0; i < reloaded.done.size(); ++i) {
+    const std::string path = options_.topologies[reloaded.changes.policies[i].file];
+    switch (reloaded.done[i]) {
+      case SwitchWorker::PolicyChange::kDone:
+        add(path + ": lanes or partitions have changed");
+        break;
+      case SwitchWorker::PolicyChange::kStandsBy:
+        add(path + ": lanes or partitions differ, and this switch stands by: the file of the " +
+            "subnet manager in force counts");
+        break;
+      case SwitchWorker::PolicyChange::kIsOfManager:
+        add(path + ": lanes or partitions differ, and the subnet manager sets them: reload the " +
+            "switches with --manage");
+        break;
+    }
+  }
+  for (const std::size_t file : reloaded.changes.at_start)
+    add(options_.topologies[file] + " differs: start the program again");
+  return text;
 }
 
 }  // namespace

@@ -127,6 +127,11 @@ void SwitchWorker::make_management() {
       subnet->manager.emplace(topology, options_.common.name(), *options_.manage, *subnet->agent,
                               random_);
     }
+    if (topology.policy_from == fabric::GivenBy::kManager) {
+      base::log_info(
+          "nodes at this switch reach nobody until the subnet manager has set its lanes " +
+          std::string("and partitions"));
+    }
     shown.push_back({subnet->at.get(), &*subnet->agent, &topology,
                      subnet->manager ? &*subnet->manager : nullptr});
   }
@@ -257,13 +262,26 @@ base::Status SwitchWorker::check_lan() const {
   if (!subnet->file.topology.network) {
     return base::Error("--lan: " + subnet->path + " has no prefix, and the leg to a LAN needs it");
   }
-  const auto& partitions = subnet->at->plan().ports.at(number).partitions;
-  if (!partitions.empty() && partitions != std::vector{fabric::kDefaultPartition}) {
-    return base::Error("--lan: " + subnet->at->plan().ports.at(number).peer +
-                       " is in a partition of " + subnet->path +
-                       ", and the leg to a LAN is in none");
-  }
   return {};
+}
+
+std::vector<TopologyFile> SwitchWorker::topologies() const {
+  std::vector<TopologyFile> files;
+  for (const auto& subnet : subnets_) files.push_back(subnet->file);
+  return files;
+}
+
+SwitchWorker::PolicyChange SwitchWorker::set_policy(std::size_t file, fabric::Topology topology) {
+  Subnet& subnet = *subnets_.at(file);
+  subnet.file.topology = std::move(topology);
+  const fabric::Topology& now = subnet.file.topology;
+  if (now.policy_from == fabric::GivenBy::kFile) {
+    subnet.at->set_policy(fabric::policies_of(now).at(options_.common.name()));
+    return PolicyChange::kDone;
+  }
+  if (!subnet.manager) return PolicyChange::kIsOfManager;
+  subnet.manager->set_policy(now);
+  return subnet.manager->is_master() ? PolicyChange::kDone : PolicyChange::kStandsBy;
 }
 
 base::Status SwitchWorker::open_lan() {

@@ -3,6 +3,7 @@
 // but those of a leg to a LAN, which is a node in this process. Threads: as for control::Worker.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,18 @@ class SwitchWorker final : public control::Worker {
   }
   // Follows the names of ports that connect, from now on; `lookups` and `at` are as the options.
   void follow_names(std::vector<std::unique_ptr<control::NameLookup>> lookups, const Endpoints& at);
+
+  // The files of the options, in their order. REQUIRES that read() succeeded.
+  std::vector<TopologyFile> topologies() const;
+  // Lanes and partitions are those of this topology, of the file of this number, from now on: of
+  // this switch, or as those that its subnet manager sets. In the data thread. REQUIRES that it
+  // differs from the file in nothing else.
+  enum class PolicyChange : std::uint8_t {
+    kDone,
+    kStandsBy,     // another manager is in force, and those of its file are
+    kIsOfManager,  // a manager sets them, and none is here
+  };
+  PolicyChange set_policy(std::size_t file, fabric::Topology topology);
 
   control::Admin& admin() override { return admin_; }
   int datagram_fd() const override { return tun_ ? tun_->fd() : -1; }

@@ -71,7 +71,7 @@ class TopologyReader {
   base::Status check_lids_of_queues() const;
   base::Status number_nodes(const TomlValue* prefix);
   bool has_lid(bool is_node) const {
-    return !is_node || topology_.lids_from == fabric::LidsFrom::kFile;
+    return !is_node || topology_.lids_from == fabric::GivenBy::kFile;
   }
 
   Topology topology_;
@@ -80,7 +80,7 @@ class TopologyReader {
   TakenLids lids_;
   std::map<PublicKey, control::TomlPlace> taken_keys_;
   TopologyPlaces places_;
-  std::optional<TomlField> routing_, per_, lids_from_;
+  std::optional<TomlField> routing_, per_, lids_from_, policy_from_;
   bool has_queues_ = false;  // a node has several
 };
 
@@ -227,7 +227,7 @@ base::Status TopologyReader::read_cables(const TomlValue& cables) {
 
 // Other subnets name nodes by network addresses, which have LIDs in them.
 base::Status TopologyReader::number_nodes(const TomlValue* prefix) {
-  if (topology_.lids_from == fabric::LidsFrom::kFile) return {};
+  if (topology_.lids_from == fabric::GivenBy::kFile) return {};
   if (prefix != nullptr) {
     return lids_from_->error("a subnet with a prefix has its LIDs in the file: leave out one");
   }
@@ -273,7 +273,7 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   NetworkFields network;
   const auto lids = std::ranges::find(file.inside, "lids", &TomlValue::name);
   if (lids != file.inside.end()) {
-    auto read = read_kind(*lids, "file or manager", fabric::parse_lids_from, topology_.lids_from,
+    auto read = read_kind(*lids, "file or manager", fabric::parse_given_by, topology_.lids_from,
                           lids_from_);
     if (!read) return read.error();
   }
@@ -289,6 +289,9 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     } else if (value.name == "tables") {
       read = read_kind(value, "per_switch or per_input", fabric::parse_tables_per,
                        topology_.tables_per, per_);
+    } else if (value.name == "policy") {
+      read = read_kind(value, "file or manager", fabric::parse_given_by, topology_.policy_from,
+                       policy_from_);
     } else if (value.name == "pin_vl") {
       const auto flag = TomlField(value, "pin_vl").flag();
       if (!flag) return flag.error();
@@ -306,7 +309,7 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     } else {
       return control::error_at(
           value.name_at,
-          "there are only cables, routing, tables, lids, pin_vl, prefix, [switches.NAME], "
+          "there are only cables, routing, tables, lids, policy, pin_vl, prefix, [switches.NAME], "
           "[nodes.NAME], [partitions.NAME], [routes] and [remotes] in this file");
     }
     if (!read) return read.error();

@@ -21,6 +21,7 @@ struct TopologyFile {
   fabric::Topology topology;
   // The keys of switches and nodes, by their names. Those without a key are not in it.
   std::map<std::string, fabric::session::PublicKey> keys;
+  friend bool operator==(const TopologyFile&, const TopologyFile&) = default;
 };
 
 base::Result<TopologyFile> parse_topology(std::string_view text);

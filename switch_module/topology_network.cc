@@ -47,6 +47,7 @@ class NetworkReader {
                                                       const TomlField& field);
   base::Status read_remote(const TomlValue& value);
   bool is_switch(const std::string& name) const;
+  bool is_in_partition(const std::string& name) const;
   bool is_taken(const std::string& name) const;
 
   Topology& topology_;
@@ -95,6 +96,9 @@ base::Result<std::vector<std::string>> NetworkReader::read_routers(const TomlVal
     const auto name = one.text("the name of " + what);
     if (!name) return name.error();
     if (is_list ? !is_switch(*name) : !is_taken(*name)) return one.is_not(what + " of this file");
+    if (is_in_partition(*name)) {
+      return one.error(*name + " is in a partition, and the leg to a LAN is in none");
+    }
     if (std::ranges::find(routers, *name) != routers.end()) {
       return one.error(*name + " is given twice");
     }
@@ -115,6 +119,12 @@ bool NetworkReader::is_switch(const std::string& name) const {
 bool NetworkReader::is_taken(const std::string& name) const {
   return is_switch(name) ||
          std::ranges::find(topology_.nodes, name, &Topology::Node::name) != topology_.nodes.end();
+}
+
+bool NetworkReader::is_in_partition(const std::string& name) const {
+  const auto node = std::ranges::find(topology_.nodes, name, &Topology::Node::name);
+  return node != topology_.nodes.end() && !node->partitions.empty() &&
+         node->partitions != std::vector{fabric::kDefaultPartition};
 }
 
 base::Status NetworkReader::read_remote(const TomlValue& value) {

@@ -2,8 +2,6 @@
 
 #include <string_view>
 
-#include "fabric_emul/switching/lid_numbers.h"
-
 namespace splitnic::fabric_switch {
 namespace {
 
@@ -28,8 +26,11 @@ std::string topology_text(const fabric::Topology& topology) {
   if (topology.tables_per != fabric::TablesPer::kSwitch) {
     text += "tables = \"" + std::string(fabric::name(topology.tables_per)) + "\"\n";
   }
-  const bool has_lids = topology.lids_from == fabric::LidsFrom::kFile;
+  const bool has_lids = topology.lids_from == fabric::GivenBy::kFile;
   if (!has_lids) text += "lids = \"" + std::string(fabric::name(topology.lids_from)) + "\"\n";
+  if (topology.policy_from != fabric::GivenBy::kFile) {
+    text += "policy = \"" + std::string(fabric::name(topology.policy_from)) + "\"\n";
+  }
   text += "cables = [\n";
   for (const fabric::Topology::Cable& cable : topology.cables) {
     text += "  \"" + place_text(cable.a) + " - " + place_text(cable.b) + "\",\n";

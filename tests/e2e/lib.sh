@@ -328,6 +328,9 @@ within() {
   echo "$what: $(($(milliseconds) - began)) ms"
 }
 
+# lan_is_silent: the LAN replies to no ping of the host.
+lan_is_silent() { ! in_ns "$ns_host" ping -q -c 3 -i 0.2 -W 0.3 10.77.0.2; }
+
 pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0.5; }
 pings_replied() { grep -c ' time=' "$work/pinger.log"; }
 pings_have() { [ "$(pings_replied)" -ge "$1" ]; }

@@ -225,11 +225,21 @@ check_notices() {
   stop service TERM || fail "not a clean stop"
 }
 
-# With one switch between host and unit. It reads its topology files again only to report whether the next start would take them.
+# With one switch between host and unit. Of its topology files lanes and partitions change at once.
 check_switch() {
   bring_up
   reloads switch1 "nothing has changed"
   echo "# a comment" >>"$work/fabric.toml"
+  reloads switch1 "nothing has changed"
+  cp "$work/fabric.toml" "$work/before"
+  printf '[partitions.lab]\nid = 0x8002\nmembers = ["unit"]\n' >>"$work/fabric.toml"
+  reloads switch1 "$work/fabric.toml: lanes or partitions have changed"
+  within "the host is cut off" 5000 lan_is_silent
+  [ "$(counter switch1 switch.drop.partition)" -gt 0 ] || fail "the switch drops nothing"
+  cp "$work/before" "$work/fabric.toml"
+  reloads switch1 "$work/fabric.toml: lanes or partitions have changed"
+  within "the LAN responds" 15000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  printf 'pin_vl = true\n' | cat - "$work/before" >"$work/fabric.toml"
   reloads switch1 "nothing has changed; $work/fabric.toml differs: start the program again"
   echo "colour = 1" >>"$work/fabric.toml"
   refuses_reload switch1 "there is no field colour"

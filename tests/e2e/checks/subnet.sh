@@ -175,3 +175,49 @@ check_lids() {
   within "pings have replies" 15000 replies_since "$(replies)"
   within "the map has the nodes with LIDs and programs" 8000 the_nodes_are 4 up "$host_name" 5 up unit
 }
+
+# partition NAME ID NODE...
+partition() {
+  printf '[partitions.%s]\nid = %s\n' "$1" "$2"
+  [ $# = 2 ] || printf 'members = [%s]\n' "$(printf '"%s", ' "${@:3}")"
+}
+
+# Who is in which partition is the manager's to set, and changes in a running subnet.
+check_policy() {
+  make_ring
+  printf 'policy = "manager"\n' | cat - "$work/fabric.toml" >"$work/ring.toml"
+  { cat "$work/ring.toml" && partition office 0x8001 hosta unit; } >"$work/fabric.toml"
+  cp "$work/fabric.toml" "$work/together.toml"
+  host_options=(--partition 0x8001) iou_options=(--partition 0x8001)
+  ring_switch 1
+  ring_switch 3
+  start_iou && start_host
+  within "the switch next to the host passes nothing without a policy" 5000 counts switch1 switch.drop.partition 1
+  equal "policies without a manager" "$(counter switch1 subnet.policy)" 0
+  ring_switch 2 --manage=5
+  nic_up
+  within "the LAN responds" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  local name
+  for name in switch1 switch2 switch3; do equal "policies of $name" "$(counter "$name" subnet.policy)" 1; done
+  # The manager's file counts, and no other.
+  { cat "$work/ring.toml" && partition office 0x8001 unit && partition lab 0x8002 hosta; } >"$work/fabric.toml"
+  equal "the reply of a switch without --manage" "$(ask switch1 reload)" \
+    "$work/fabric.toml: lanes or partitions differ, and the subnet manager sets them: reload the switches with --manage"
+  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the reload of sw1 has changed something"
+  equal "the reply of the manager" "$(ask switch2 reload)" "$work/fabric.toml: lanes or partitions have changed"
+  within "sw1 has another policy" 1000 counts switch1 subnet.policy 2
+  within "the host is cut off" 5000 lan_is_silent
+  equal "policies of sw3" "$(counter switch3 subnet.policy)" 1
+  cp "$work/together.toml" "$work/fabric.toml"
+  kill -HUP "${pid_of[switch2]}"
+  within "the LAN responds once more" 15000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  # Without a manager it stays; a switch that starts again waits for one.
+  stop switch2 KILL
+  sleep 3
+  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the policy has ended with the manager"
+  stop switch1 KILL
+  ring_switch 1
+  within "sw1 passes nothing of the host" 10000 counts switch1 switch.drop.partition 1
+  ring_switch 2 --manage=5
+  within "the LAN responds after all" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+}

@@ -372,7 +372,8 @@ INSTANTIATE_TEST_SUITE_P(
             "line 1, column 10: tables: 'one' is not per_switch or per_input"},
         Bad{"tables = 2\n", "line 1, column 10: tables: 2 is not per_switch or per_input"},
         Bad{"ports = 3\n",
-            "line 1, column 1: there are only cables, routing, tables, lids, pin_vl, prefix, "
+            "line 1, column 1: there are only cables, routing, tables, lids, policy, pin_vl, "
+            "prefix, "
             "[switches.NAME], "},
         Bad{"[switches]\na = 1\n", "line 2, column 5: [switches.a]: 1 is not a table"},
         Bad{"[switches.a\n", "line 1, column 12"}));

@@ -19,7 +19,7 @@ TEST(TopologyLidsTest, S004_19_a_file_may_leave_the_lids_of_nodes_to_the_manager
   const auto file = parse_topology(text);
   ASSERT_TRUE(file) << file.error().text();
   const fabric::Topology& topology = file->topology;
-  EXPECT_EQ(topology.lids_from, fabric::LidsFrom::kManager);
+  EXPECT_EQ(topology.lids_from, fabric::GivenBy::kManager);
   EXPECT_EQ(topology.nodes[0].lid, Lid(4));
   EXPECT_EQ(topology.nodes[1].lid, Lid(3));
   // A switch knows none until it gets them, and has no way to them.
