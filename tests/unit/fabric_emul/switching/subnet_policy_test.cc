@@ -286,7 +286,7 @@ class PolicyAgentTest : public ::testing::Test, private SubnetAgent::Manager {
   SmpPolicy reply;
 };
 
-TEST_F(PolicyAgentTest, P_SUBN_28_it_comes_into_force_as_a_whole_and_of_the_manager_only) {
+TEST_F(PolicyAgentTest, S004_20_P_SUBN_28_it_comes_into_force_as_a_whole_and_of_the_manager_only) {
   ASSERT_EQ(policy_parts(whole.size()), 2U);
   EXPECT_EQ(set(whole, 0), SmpStatus::kRefused) << "it obeys nobody yet";
   ASSERT_EQ(obey(), SmpStatus::kDone);
@@ -317,7 +317,8 @@ TEST_F(PolicyAgentTest, P_SUBN_28_it_comes_into_force_as_a_whole_and_of_the_mana
   EXPECT_EQ(sw.plan().lanes, kAllOnLane3);
 }
 
-TEST_F(PolicyAgentTest, P_SUBN_28_what_is_not_whole_or_not_for_this_switch_changes_nothing) {
+TEST_F(PolicyAgentTest,
+       S004_20_P_SUBN_28_what_is_not_whole_or_not_for_this_switch_changes_nothing) {
   ASSERT_EQ(obey(), SmpStatus::kDone);
   EXPECT_EQ(set(whole, 0, {Lid(1), 5}, 1), SmpStatus::kDone);
   EXPECT_EQ(set(whole, 1, {Lid(1), 5}, 1), SmpStatus::kStale) << "the check is wrong";
