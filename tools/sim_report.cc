@@ -12,6 +12,7 @@
 namespace splitnic::tools {
 namespace {
 
+using fabric::simulation::HopsLatency;
 using fabric::simulation::LineLoad;
 using fabric::simulation::Report;
 using fabric::simulation::SimTime;
@@ -55,6 +56,39 @@ std::string load_text(const Report& report) {
                      busiest->to);
 }
 
+// Of the links with the most load, the first ones of equal load first; each on a line.
+std::string waits_text(const Report& report) {
+  constexpr std::size_t kShown = 3;
+  std::vector<const LineLoad*> busiest;
+  for (const LineLoad& line : report.lines) busiest.push_back(&line);
+  std::ranges::stable_sort(busiest, [](const LineLoad* a, const LineLoad* b) {
+    return a->utilisation > b->utilisation;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, busiest.size()); ++i) {
+    const LineLoad& line = *busiest[i];
+    text += fmt::format("{:<12}mean {}, longest {} for the link from {} to {}, {:.1f} %\n",
+                        i == 0 ? "waits" : "", time_text(line.wait_mean_picoseconds / 1000),
+                        time_text(nanoseconds_of(line.wait_longest)), line.from, line.to,
+                        100 * line.utilisation);
+  }
+  return text;
+}
+
+// "2: 5.1 us, 4: 9.7 us, 6: 16 us"; of many numbers of links the first ones and the last.
+std::string by_links_text(const Report& report) {
+  constexpr std::size_t kFirstShown = 7;
+  const std::size_t count = report.latency_by_hops.size();
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i >= kFirstShown && i + 1 != count) continue;
+    if (i != 0) text += i > kFirstShown ? ", ..., " : ", ";
+    const HopsLatency& one = report.latency_by_hops[i];
+    text += fmt::format("{}: {}", one.hops, time_text(one.mean_picoseconds / 1000));
+  }
+  return text.empty() ? "none" : text;
+}
+
 boost::json::object cells_of(const Report& report) {
   return {{"offered", report.offered},
           {"withheld", report.withheld},
@@ -69,6 +103,23 @@ boost::json::object cells_of(const Report& report) {
             {"hop_limit", report.lost.hop_limit}}}};
 }
 
+// In nanoseconds, with whole picoseconds: a rounded number is short.
+double rounded(double picoseconds) { return std::round(picoseconds) / 1000; }
+
+boost::json::array by_links_of(const Report& report) {
+  boost::json::array all;
+  for (const HopsLatency& one : report.latency_by_hops) {
+    all.push_back(
+        {{"links", one.hops}, {"cells", one.cells}, {"mean", rounded(one.mean_picoseconds)}});
+  }
+  return all;
+}
+
+boost::json::object wait_of(const LineLoad& line) {
+  return {{"mean", rounded(line.wait_mean_picoseconds)},
+          {"longest", nanoseconds_of(line.wait_longest)}};
+}
+
 boost::json::array links_of(const Report& report) {
   constexpr double kParts = 1e4;  // a rounded number is short
   boost::json::array links;
@@ -77,6 +128,7 @@ boost::json::array links_of(const Report& report) {
                      {"to", line.to},
                      {"cells", line.cells},
                      {"utilisation", std::round(line.utilisation * kParts) / kParts},
+                     {"wait_ns", wait_of(line)},
                      {"up", line.is_up}});
   }
   return links;
@@ -111,7 +163,8 @@ std::string sim_text(const SimRun& run, double seconds) {
                       time_text(nanoseconds_of(report.latency.percentile(99))),
                       time_text(nanoseconds_of(report.latency.longest())),
                       per(static_cast<double>(report.delivered_hops), report.delivered));
-  text += "links       " + load_text(report) + "\n";
+  text += "by links    " + by_links_text(report) + "\n";
+  text += "links       " + load_text(report) + "\n" + waits_text(report);
   text += "deadlock    " + (report.deadlock.empty() ? "none" : deadlock_text(report)) + "\n";
   text += fmt::format("simulated   {} in {:.2f} s of processor time: {:.0f} ns per cell and link\n",
                       time_text(nanoseconds_of(report.ended)), seconds,
@@ -141,8 +194,9 @@ std::string sim_json(const SimRun& run) {
                                 {"latency_ns",
                                  {{"p50", nanoseconds_of(report.latency.percentile(50))},
                                   {"p99", nanoseconds_of(report.latency.percentile(99))},
-                                  {"mean", std::round(report.latency.mean_picoseconds()) / 1000},
-                                  {"longest", nanoseconds_of(report.latency.longest())}}},
+                                  {"mean", rounded(report.latency.mean_picoseconds())},
+                                  {"longest", nanoseconds_of(report.latency.longest())},
+                                  {"by_links", by_links_of(report)}}},
                                 {"deadlock", circle},
                                 {"links", links_of(report)}};
   return boost::json::serialize(all) + "\n";

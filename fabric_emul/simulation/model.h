@@ -3,6 +3,7 @@
 // cells.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,16 +33,29 @@ struct InputBuffer {
 
   const SimCell& front() const { return cells[first]; }
   bool is_full() const { return count == cells.size(); }
-  void push(const SimCell& cell) {
+  void push(const SimCell& cell, SimTime now) {
     CHECK(!is_full());  // the sender had a credit
     const std::size_t at = std::size_t{first} + count++;
-    cells[at < cells.size() ? at : at - cells.size()] = cell;
+    SimCell& last = cells[at < cells.size() ? at : at - cells.size()];
+    last = cell;
+    last.waits_since = now;
   }
   SimCell pop() {
     const SimCell cell = cells[first];
     first = first + 1 == cells.size() ? 0 : first + 1;
     --count;
     return cell;
+  }
+};
+
+// Of the cells that a line carried: how long each was in the buffer from which it left.
+struct WaitTimes {
+  double sum_picoseconds = 0;
+  SimTime longest{};
+
+  void add(SimTime wait) {
+    sum_picoseconds += static_cast<double>(wait.count());
+    longest = std::max(longest, wait);
   }
 };
 
@@ -56,6 +70,7 @@ struct Line {
   std::uint32_t first_buffer = 0;    // at `to`, one per lane in a row
   std::uint32_t first_lane = 0;      // in Model::outputs
   std::uint64_t cells = 0;           // sent until the senders stopped
+  WaitTimes waits{};                 // of these
 };
 
 // A lane of a line at its sender.

@@ -16,7 +16,18 @@ struct LineLoad {
   std::string from, to;     // a node, or SWITCH:PORT
   std::uint64_t cells = 0;  // that it carried until the senders stopped
   double utilisation = 0;   // 0 to 1, of that time
-  bool is_up = true;        // at the end
+  // How long these cells were in front of it: from the time at which their switch could forward
+  // them, or at which they entered the queue of their node, until it began to carry them.
+  double wait_mean_picoseconds = 0;
+  SimTime wait_longest{};
+  bool is_up = true;  // at the end
+};
+
+// Of the delivered cells that crossed this number of lines.
+struct HopsLatency {
+  std::uint32_t hops = 0;
+  std::uint64_t cells = 0;
+  double mean_picoseconds = 0;
 };
 
 struct Losses {
@@ -42,8 +53,10 @@ struct Report {
   std::uint64_t cell_hops = 0;       // lines that cells crossed
   std::uint64_t delivered_hops = 0;  // of the delivered ones
   Histogram latency;                 // from the queue of the sender to the receiver
-  double bits_per_second = 0;        // delivered in time, of all nodes
-  double line_bits_per_second = 0;   // of a line
+  // By the number of hops, without those that no cell had.
+  std::vector<HopsLatency> latency_by_hops;
+  double bits_per_second = 0;       // delivered in time, of all nodes
+  double line_bits_per_second = 0;  // of a line
   std::vector<LineLoad> lines;
   // Inputs that wait for each other in a circle, as SWITCH:PORT with its lane; empty: no deadlock.
   std::vector<std::string> deadlock;

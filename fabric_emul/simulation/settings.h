@@ -55,7 +55,7 @@ struct Change {
   bool is_repair = false;
 };
 
-inline constexpr std::uint64_t kCellsMax = 1U << 26;  // in all buffers: 1 GiB
+inline constexpr std::uint64_t kCellsMax = 1U << 26;  // in all buffers: 1.5 GiB
 inline constexpr std::uint32_t kBufferCellsMax = 4096;
 inline constexpr std::uint8_t kLanesMax = 16;
 

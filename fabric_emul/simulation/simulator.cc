@@ -35,7 +35,9 @@ Simulator::Simulator(const Topology& topology, const Settings& settings, const R
       events_(delays_of(settings, workload)),
       steps_per_check_(std::max(kStepsPerCheckMin, kStepsPerBuffer * model_.buffers.size())),
       // No way without a circle is longer; tables may change while a cell is on its way.
-      hops_max_(static_cast<std::uint32_t>(2 * (model_.switches + 1))) {
+      hops_max_(static_cast<std::uint32_t>(2 * (model_.switches + 1))),
+      // One that has crossed more is dropped before it crosses the next line.
+      latency_by_hops_(std::size_t{hops_max_} + 2) {
   report_.switches = topology.switches.size();
   report_.nodes = topology.nodes.size();
   report_.cables = topology.cables.size();
@@ -134,7 +136,7 @@ void Simulator::on_offer(const Event& event) {
     ++report_.withheld;
   } else {
     ++report_.sent;
-    buffer.push(cell);
+    buffer.push(cell, now_);
     if (buffer.count == 1 && !buffer.is_sending) request(queue);
   }
   events_.schedule(EventKind::kOffer, now_, event);
@@ -164,7 +166,7 @@ void Simulator::on_arrival(const Event& event) {
   }
   const std::uint32_t at = line.first_buffer + event.cell.lane;
   InputBuffer& buffer = model_.buffers[at];
-  buffer.push(event.cell);
+  buffer.push(event.cell, now_);
   if (buffer.count == 1 && !buffer.is_sending) request(at);
 }
 
@@ -176,7 +178,11 @@ void Simulator::on_delivery(const Event& event) {
   ++report_.delivered;
   if (now_ <= duration_) ++report_.delivered_in_time;
   report_.delivered_hops += event.cell.hops;
-  report_.latency.add(now_ - event.cell.born);
+  const SimTime latency = now_ - event.cell.born;
+  report_.latency.add(latency);
+  LatencySum& of_hops = latency_by_hops_[event.cell.hops];
+  ++of_hops.cells;
+  of_hops.picoseconds += static_cast<double>(latency.count());
   events_.schedule(EventKind::kNodeCredit, now_, event);
 }
 
@@ -254,7 +260,10 @@ void Simulator::send(std::uint32_t number, std::uint32_t buffer) {
   line.sends_from = buffer;
   ++event.cell.hops;
   ++report_.cell_hops;
-  if (now_ < duration_) ++line.cells;
+  if (now_ < duration_) {
+    ++line.cells;
+    line.waits.add(now_ - event.cell.waits_since);
+  }
   return_credit(from);
   events_.schedule(EventKind::kLineFree, now_, event);
   events_.schedule(line.to_node ? EventKind::kDelivery : EventKind::kArrival, now_, event);

@@ -57,6 +57,10 @@ class Simulator final {
     bool is_repair = false;
     bool is_new_tables = false;
   };
+  struct LatencySum {
+    std::uint64_t cells = 0;
+    double picoseconds = 0;
+  };
 
   Simulator(const Topology& topology, const Settings& settings, const Routing& routing,
             const Workload& workload);
@@ -97,6 +101,7 @@ class Simulator final {
   SimTime now_{}, duration_{};
   std::uint64_t steps_ = 0, steps_per_check_ = 0;
   std::uint32_t hops_max_ = 0;
+  std::vector<LatencySum> latency_by_hops_;
   Report report_;
 };
 

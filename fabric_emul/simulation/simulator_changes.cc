@@ -110,12 +110,21 @@ void Simulator::fill_report() {
   const double cells_max =
       static_cast<double>(duration_.count()) / static_cast<double>(settings_.cell_time().count());
   for (const Line& line : model_.lines) {
+    const auto cells = static_cast<double>(line.cells);
     report_.lines.push_back(
         {.from = model_.name_of(line.from, line.from_port),
          .to = model_.name_of(line.to, line.to_port),
          .cells = line.cells,
-         .utilisation = std::min(1.0, static_cast<double>(line.cells) / cells_max),
+         .utilisation = std::min(1.0, cells / cells_max),
+         .wait_mean_picoseconds = line.cells == 0 ? 0 : line.waits.sum_picoseconds / cells,
+         .wait_longest = line.waits.longest,
          .is_up = line.is_up});
+  }
+  for (std::uint32_t hops = 0; hops < latency_by_hops_.size(); ++hops) {
+    const LatencySum& sum = latency_by_hops_[hops];
+    if (sum.cells == 0) continue;
+    report_.latency_by_hops.push_back(
+        {hops, sum.cells, sum.picoseconds / static_cast<double>(sum.cells)});
   }
 }
 

@@ -15,6 +15,7 @@ namespace splitnic::fabric::simulation {
 
 struct SimCell {
   SimTime born{};                  // when it entered the queue of its node
+  SimTime waits_since{};           // when it entered the buffer that it is in
   std::uint16_t from = 0, to = 0;  // nodes, by index
   std::uint16_t hops = 0;          // lines that it crossed
   std::uint8_t lane = 0;

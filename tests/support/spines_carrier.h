@@ -99,7 +99,10 @@ class SpinesCarrier final : public Carrier {
     for_each(spine, [&](End& end) { end.faults.set_config(faults); });
   }
   // It loses all that it gets.
-  void kill(unsigned spine) { set_faults(spine, {.loss_ppm = 1'000'000}); }
+  void kill(unsigned spine) { set_faults(spine, kAllLost); }
+  // It loses what comes from the leaf of the host, or from that of the unit.
+  void kill_way_to_unit(unsigned spine) { end_of_spine(spine, 1).faults.set_config(kAllLost); }
+  void kill_way_to_host(unsigned spine) { end_of_spine(spine, 2).faults.set_config(kAllLost); }
   // Cells that it has forwarded.
   std::uint64_t cells_of(unsigned spine) const {
     return switches_[1 + spine]->counters()[SwitchCounter::kTxCell];
@@ -114,6 +117,10 @@ class SpinesCarrier final : public Carrier {
     PacedUnderlay paced;
   };
 
+  static constexpr FaultConfig kAllLost{.loss_ppm = 1'000'000};
+
+  // Its port 1 is at the leaf of the host, port 2 at that of the unit.
+  End& end_of_spine(unsigned spine, std::uint8_t port) { return *ends_.at({name_of(spine), port}); }
   static Topology topology_of(const Options& options) {
     Topology t;
     t.routing = options.routing;
@@ -149,7 +156,7 @@ class SpinesCarrier final : public Carrier {
       act(*ends_.at({leaf, static_cast<std::uint8_t>(spine)}));
     }
     for (const std::uint8_t port : {std::uint8_t{1}, std::uint8_t{2}}) {
-      act(*ends_.at({name_of(spine), port}));
+      act(end_of_spine(spine, port));
     }
   }
 

@@ -92,6 +92,37 @@ class SimCommandTest(unittest.TestCase):
         with open(picture, encoding="ascii") as file:
             self.assertNotIn("href", file.read())
 
+    def test_a_tree_of_1024_nodes_loses_nothing_and_has_no_deadlock(self):
+        tree_of_1024 = self.make("fattree:16")
+        done, found = self.simulate(tree_of_1024, "--workload", "all-to-all", "--duration", "200us")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((found["nodes"], found["senders"], found["routing"]), (1024, 1024, "fattree"))
+        cells = found["cells"]
+        self.assertEqual((sum(cells["lost"].values()), cells["in_flight"], found["deadlock"]), (0, 0, []))
+        # Half of what the links of the nodes carry in this time, or more: 856 cells each.
+        self.assertEqual(cells["delivered"], cells["sent"])
+        self.assertGreater(cells["sent"], 1024 * 428)
+        self.assertRegex(done.stdout, r"\ncells       \d+ sent, \d+ delivered, 0 lost, 0 left in the fabric\n")
+        self.assertIn("deadlock    none\n", done.stdout)
+        # Between nodes of one leaf, of one pod, and of two pods.
+        self.assertEqual([of["links"] for of in found["latency_ns"]["by_links"]], [2, 4, 6])
+
+    def test_waits_and_latency_by_links(self):
+        mesh = self.make("mesh:1x3")
+        done, found = self.simulate(mesh, "--workload", "incast", "--duration", "1ms")
+        by_links = found["latency_ns"]["by_links"]
+        self.assertEqual([of["links"] for of in by_links], [3, 4])
+        self.assertEqual(sum(of["cells"] for of in by_links), found["cells"]["delivered"])
+        sum_of_all = sum(of["cells"] * of["mean"] for of in by_links)
+        self.assertAlmostEqual(sum_of_all / found["cells"]["delivered"], found["latency_ns"]["mean"], places=2)
+        # Two senders fill one link, and the next one carries what comes by it.
+        waits = {link["from"]: link["wait_ns"] for link in found["links"]}
+        self.assertGreater(waits["sw2:2"]["mean"], 6800)
+        self.assertGreater(waits["sw2:2"]["longest"], waits["sw2:2"]["mean"])
+        self.assertEqual(waits["sw1:5"], {"mean": 0, "longest": 0})
+        self.assertRegex(done.stdout, r"\nby links    3: [\d.]+ us, 4: [\d.]+ us\n")
+        self.assertRegex(done.stdout, r"\nwaits       mean 6\.\d+ us, longest 7\.\d+ us for the link from sw2:2 to sw1:1, ")
+
     def test_the_same_seed_writes_the_same_bytes(self):
         mesh = self.make("mesh:3x3")
         texts = []

@@ -91,6 +91,56 @@ TEST(SimulationTest, contention_causes_back_pressure_and_no_loss) {
   }
 }
 
+const LineLoad& line_from(const Report& report, const std::string& place) {
+  return *std::ranges::find(report.lines, place, &LineLoad::from);
+}
+
+double in_picoseconds(SimTime time) { return static_cast<double>(time.count()); }
+
+TEST(SimulationTest, cells_that_meet_no_others_wait_nowhere) {
+  const Report report = simulate(star(2), "permutation", microseconds(100), {}, {}, 1);
+  for (const LineLoad& line : report.lines) {
+    EXPECT_GT(line.cells, 0U) << line.from;
+    EXPECT_EQ(line.wait_mean_picoseconds, 0) << line.from;
+    EXPECT_EQ(line.wait_longest.count(), 0) << line.from;
+  }
+  ASSERT_EQ(report.latency_by_hops.size(), 1U);
+  EXPECT_EQ(report.latency_by_hops[0].hops, 2U);
+  EXPECT_EQ(report.latency_by_hops[0].cells, report.delivered);
+  EXPECT_DOUBLE_EQ(report.latency_by_hops[0].mean_picoseconds,
+                   in_picoseconds(report.latency.longest()));
+}
+
+// n1 and n2 send to n0 and share the link from sw2 to sw1: it takes from each of two full inputs a
+// cell every two times of a cell.
+TEST(SimulationTest, waits_at_a_link_are_those_of_the_full_buffers_in_front_of_it) {
+  const Settings settings;
+  const SimTime cell = settings.cell_time();
+  const Report report = simulate(made("mesh:1x3"), "incast", milliseconds(1), settings);
+  const LineLoad& shared = line_from(report, "sw2:2");
+  // All places of a buffer, less the time from when a cell begins to leave until the next one has
+  // come to its place: it leaves, a credit returns, and a cell crosses the cable.
+  const SimTime at_switch = settings.header_time() + settings.switch_delay;
+  const SimTime refill = cell + 2 * settings.cable_delay + at_switch;
+  const SimTime wait = 2 * settings.buffer_cells * cell - refill;
+  EXPECT_NEAR(shared.wait_mean_picoseconds, in_picoseconds(wait), 0.03 * in_picoseconds(wait));
+  EXPECT_GE(shared.wait_longest, wait);
+  EXPECT_LE(shared.wait_longest, 2 * settings.buffer_cells * cell);
+  // It sends no faster than the next link.
+  EXPECT_EQ(line_from(report, "sw1:5").wait_longest.count(), 0);
+
+  // The latency of cells of n2, by four links and three switches, is the sum of waits and delays.
+  ASSERT_EQ(report.latency_by_hops.size(), 2U);
+  EXPECT_EQ(report.latency_by_hops[0].hops, 3U);
+  EXPECT_EQ(report.latency_by_hops[1].hops, 4U);
+  double sum = in_picoseconds(4 * settings.cable_delay + 3 * at_switch + cell);
+  for (const char* place : {"n2", "sw3:2", "sw2:2", "sw1:5"}) {
+    sum += line_from(report, place).wait_mean_picoseconds;
+  }
+  EXPECT_NEAR(report.latency_by_hops[1].mean_picoseconds, sum, 0.03 * sum);
+  EXPECT_LT(report.latency_by_hops[0].mean_picoseconds, report.latency_by_hops[1].mean_picoseconds);
+}
+
 TEST(SimulationTest, lanes_have_separate_credits) {
   // With one lane, cells to the hot spot hold up those behind them to others; with two, half of
   // those have a buffer that no cell of the node to the hot spot is in.
