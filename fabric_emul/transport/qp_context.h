@@ -42,7 +42,7 @@ struct QpContext {
   QpAttr attr{};
   EeTable* contexts = nullptr;      // RD: those of the adapter
   bool takes_dereg = false;         // Send with deregister ends what the peer was given
-  bool accepts_rdma = true;         // an adapter may refuse incoming RDMA [S000-01]
+  bool accepts_rdma = true;         // the queue pair and its adapter do [S000-01]
   bool has_datagram_rdma = false;   // UD: sends and takes RDMA writes of one cell
   bool predicts_headers = true;     // long RDMA writes are sent and taken in runs
   bool sets_packet_crc = false;     // the cells we send carry flag P, docs/protocol/cell.md#crcs

@@ -255,6 +255,7 @@ void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);
   h.flags = flags;
+  if (w.is_solicited && is_last(h.pos)) h.flags |= kFlagSolicited;
   h.lcn = has_own_sequence(context_.service) ? w.first_lcn + csn : Lcn();
   h.payload_bytes =
       is_responded(w.op) ? std::uint16_t{0} : payload_of(w.gather.bytes, csn, context_.attr.mcp);

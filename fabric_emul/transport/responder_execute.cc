@@ -207,6 +207,7 @@ void Responder::complete_receive(const CellView& cell, WcStatus status) {
   wc.has_idata = open_.idata.has_value() || cell.idata.has_value();
   wc.idata = open_.idata ? *open_.idata : cell.idata.value_or(0);
   if (cell.dereg) wc.ended = MemoryHandle(*cell.dereg);
+  wc.is_solicited = (cell.header.flags & kFlagSolicited) != 0;
   wc.bytes = static_cast<std::uint32_t>(std::uint64_t{cell.header.csn} * context_.attr.mcp +
                                         cell.payload.size());
   wc.address = open_.target.address;

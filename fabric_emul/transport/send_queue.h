@@ -41,6 +41,7 @@ class SendQueue {
     w.idata = wr.idata;
     w.dereg = wr.dereg;
     w.is_fenced = wr.is_fenced;
+    w.is_solicited = wr.is_solicited && w.consumes_receive();
     w.cells = is_local(wr.op) ? 0 : is_responded(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
     return {};
   }

@@ -20,6 +20,7 @@ struct SendWqe {
   std::optional<std::uint32_t> idata;
   MemoryHandle dereg;
   bool is_fenced = false;
+  bool is_solicited = false;
   bool is_started = false;  // its sequence numbers are assigned
   std::uint32_t cells = 1;  // that it sends
   Psn psn;

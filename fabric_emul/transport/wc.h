@@ -87,6 +87,7 @@ struct Wc {
   WcStatus status = WcStatus::kSuccess;
   WcOp op = WcOp::kSend;
   bool has_idata = false;
+  bool is_solicited = false;  // a receive whose sender requested it: SendWr::is_solicited
   Qpn qpn;
   std::uint32_t bytes = 0;  // that arrived (receives, RDMA reads and FetchOps)
   std::uint32_t idata = 0;

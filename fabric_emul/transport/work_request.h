@@ -75,9 +75,12 @@ struct SendWr {
   AtomicExt fetch_op{};  // FetchOp: compare-and-swap: operand1 old, operand2 new
   LocalWork local{};
   bool is_fenced = false;  // starts when no response is outstanding
-  Lid destination_lid;     // UD and Raw [S001-32]
-  EeId destination_ee{};   // RD: the context that leads to the node of the destination [S000-12]
-  Qpn destination_qpn;     // UD and RD; 0 = none: the post is refused
+  // The peer's receive is a solicited completion (Wc::is_solicited), on which it may wait
+  // [S000-02]. No effect without such a receive, and on STREAM.
+  bool is_solicited = false;
+  Lid destination_lid;    // UD and Raw [S001-32]
+  EeId destination_ee{};  // RD: the context that leads to the node of the destination [S000-12]
+  Qpn destination_qpn;    // UD and RD; 0 = none: the post is refused
 };
 
 struct RecvWr {

@@ -55,7 +55,8 @@ base::Result<Port*> Adapter::insert_port(Underlay& underlay, const PortConfig& c
   return ports_.back().get();
 }
 
-base::Result<CqId> Adapter::create_cq(std::size_t depth, base::MemoryAccount* memory) {
+base::Result<CqId> Adapter::create_cq(std::size_t depth, base::MemoryAccount* memory,
+                                      CompletionNotifier* notifier) {
   if (depth == 0 || depth > kCqDepthMax) {
     return base::Error("a completion queue has 1 to " + std::to_string(kCqDepthMax) + " entries",
                        EINVAL);
@@ -66,13 +67,23 @@ base::Result<CqId> Adapter::create_cq(std::size_t depth, base::MemoryAccount* me
   }
   base::MemoryCharge charge(memory);
   if (!charge.add(CompletionQueue::bytes_of(depth))) return base::account_error();
-  auto made = std::make_unique<CompletionQueue>(depth, std::move(charge));
-  const auto number = static_cast<std::uint32_t>(free - cqs_.begin());
+  const CqId number(static_cast<std::uint32_t>(free - cqs_.begin()));
+  auto made = std::make_unique<CompletionQueue>(depth, std::move(charge), notifier, number);
   if (free == cqs_.end())
     cqs_.push_back(std::move(made));
   else
     *free = std::move(made);
-  return CqId(number);
+  return number;
+}
+
+base::Status Adapter::arm_cq(CqId cq, CqEvents events) {
+  CompletionQueue& queue = *cqs_[cq.value];
+  if (!queue.can_be_armed()) {
+    return base::Error("a completion queue without a notifier cannot be armed: create it with one",
+                       EINVAL);
+  }
+  queue.arm(events);
+  return {};
 }
 
 void Adapter::destroy_cq(CqId cq) {
@@ -129,7 +140,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
                                        *cqs_[common.send_cq.value], *cqs_[common.recv_cq.value]);
   context.service = init.service;
   context.attr.sl = common.sl;
-  context.accepts_rdma = init.accepts_rdma;
+  context.accepts_rdma = init.accepts_rdma && limits_.accepts_rdma;
   context.has_datagram_rdma = init.service == Service::kUd && init.has_datagram_rdma;
   if (init.service == Service::kRd) context.contexts = &contexts_;
   context.predicts_headers = limits_.predicts_headers;
@@ -169,6 +180,9 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
 base::Result<Qpn> Adapter::create_stream(const StreamInit& init, base::Time now) {
   const CommonInit& common = init.common;
   if (auto ok = check(common); !ok) return ok.error();
+  if (init.kind == StreamKind::kRdma && !limits_.accepts_rdma) {
+    return base::Error("this adapter accepts no RDMA: create a STREAM of another kind", EINVAL);
+  }
   CHECK(cqs_[common.send_cq.value] != nullptr && cqs_[common.recv_cq.value] != nullptr);
   const auto qpn = pick_qpn(now);
   if (!qpn) return base::Error("the adapter has no queue pair left");

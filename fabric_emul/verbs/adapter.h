@@ -41,6 +41,7 @@ struct AdapterLimits {
   std::size_t ports = 4;
   std::size_t ee_contexts = 256;
   MrwtProfile profile = MrwtProfile::kRegionsOk;  // whether regions serve the peer
+  bool accepts_rdma = true;      // false: no queue pair takes a write, read or FetchOp [S000-01]
   bool predicts_headers = true;  // long RDMA writes are sent and taken in runs of cells
   PartitionTable partitions{};   // of this node: cells of others are dropped
 };
@@ -66,16 +67,21 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   void free_pd(PdId pd) { memory_.release_domain(pd); }
   Mrwt& memory() { return memory_; }
 
-  // `memory` as in CommonInit.
-  base::Result<CqId> create_cq(std::size_t depth, base::MemoryAccount* memory = nullptr);
+  // `memory` as in CommonInit. A queue with a notifier, which outlives it, can be armed.
+  base::Result<CqId> create_cq(std::size_t depth, base::MemoryAccount* memory = nullptr,
+                               CompletionNotifier* notifier = nullptr);
   // REQUIRES that no queue pair uses it.
   void destroy_cq(CqId cq);
   std::size_t poll_cq(CqId cq, std::span<Wc> out) { return cqs_[cq.value]->poll(out); }
+  // Arms the queue for one notification, as CompletionQueue::arm(): the caller then polls once
+  // more, because what is in the queue already does not fire. Refused if it has no notifier
+  // [S000-02].
+  base::Status arm_cq(CqId cq, CqEvents events);
 
   base::Result<Qpn> create_qp(const QpInit& init, base::Time now);
   // A queue pair of the STREAM service, in INIT until connect_qp(). It is destroyed, posted to,
   // described and connected like the others; streams() finds it, find_qp() and modify_qp() do not
-  // know it.
+  // know it. Refused: the kind with RDMA, where the adapter accepts none.
   base::Result<Qpn> create_stream(const StreamInit& init, base::Time now);
   StreamTable& streams() { return streams_; }
   // INIT -> RTR binds a queue pair of a connected service to the link that leads to

@@ -48,7 +48,7 @@ struct QpInit {
   Service service = Service::kRc;
   std::uint32_t max_outstanding = 0;  // packets, at most kPsnWindowMax; 0: send_depth [S000-16]
   std::uint16_t ack_interval = QpAttr{}.ack_interval;  // an ACK after this many cells
-  bool accepts_rdma = true;
+  bool accepts_rdma = true;         // incoming, if AdapterLimits::accepts_rdma permits it [S000-01]
   bool has_datagram_rdma = false;   // UD: RDMA writes of one cell are sent and taken
   bool registers_in_queue = false;  // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
