@@ -25,12 +25,15 @@ class PathHealth {
 
   // REQUIRES path < kUsedPathsMax.
   bool is_avoided(unsigned path, base::Time now) const { return now < avoided_[path].until; }
+  // When on_silent() reported it last.
+  base::Time silent_at(unsigned path) const { return avoided_[path].silent_at; }
   void on_arrived(PathMask paths) {
     for_each(paths, [this](unsigned path) { avoided_[path] = {}; });
   }
   void on_silent(PathMask paths, base::Time now) {
     for_each(paths, [&](unsigned path) {
       Avoided& avoided = avoided_[path];
+      avoided.silent_at = now;
       if (now < avoided.until) return;
       avoided.time = std::clamp(2 * avoided.time, kAvoidMin, kAvoidMax);
       avoided.until = now + avoided.time;
@@ -39,6 +42,7 @@ class PathHealth {
 
  private:
   struct Avoided {
+    base::Time silent_at{};
     base::Time until{};
     base::Duration time{0};
   };

@@ -67,7 +67,7 @@ void StreamSender::start(const StreamStart& agreed) {
     window = std::min<std::uint64_t>(window, context_.link->peer_receive_buffer() / 2);
   }
   window_ = static_cast<std::uint32_t>(window);
-  congestion_ = Congestion(std::max(window, Congestion::kWindowMin));
+  congestion_ = Congestion(window, context_.link->has_flits());
   if (limits_.fixed_rto > base::Duration{0}) congestion_.fix_rto(limits_.fixed_rto);
   const std::size_t cells = 2 * window / (context_.mcp + kCellOverheadMax);
   records_ = base::Ring<Record>(std::clamp(cells, kRecordsMin, kRecordsMax));

@@ -1,6 +1,7 @@
 #include "fabric_emul/transport/cell_records.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -126,8 +127,10 @@ PathMask CellRecords::lose_oldest() {
 PathMask CellRecords::lose_at_timeout() {
   if (ring_.empty()) return 0;
   const Record oldest = ring_[0];
-  const bool is_silent =
-      has_paths_ && oldest.sent_at < newest_sent_at_ && newest_arrived_[oldest.path] < oldest.tx_no;
+  const std::uint64_t newest = newest_arrived_[oldest.path];
+  const bool is_overtaken = oldest.sent_at < newest_sent_at_ && newest < oldest.tx_no;
+  const bool is_second = std::exchange(newest_at_timeout_[oldest.path], newest) == newest;
+  const bool is_silent = has_paths_ && (is_overtaken || is_second);
   for (std::size_t i = 1; i < ring_.size() && is_silent; ++i) {
     if (ring_[i].state == State::kInFlight && ring_[i].path == oldest.path) mark_lost(i);
   }

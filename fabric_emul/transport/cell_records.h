@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/clock.h"
@@ -106,7 +107,8 @@ class CellRecords {
   // Returns its path.
   PathMask lose_oldest();
   // The same at a timeout. If what was sent behind it has arrived by other paths and nothing by its
-  // own, all cells of that path are lost.
+  // own, or nothing has arrived by its own since the last timeout there, all cells of that path are
+  // lost.
   PathMask lose_at_timeout();
   // Marks as lost what the peer has reported as arrived: it may have dropped that (RNR).
   void lose_reported();
@@ -170,6 +172,9 @@ class CellRecords {
   // By path: the next number, and the greatest that is known to have arrived, from 1.
   std::array<std::uint64_t, kUsedPathsMax> next_tx_no_ = filled_with(1);
   std::array<std::uint64_t, kUsedPathsMax> newest_arrived_{};
+  // That at the last timeout of the path; the greatest value: there was none.
+  std::array<std::uint64_t, kUsedPathsMax> newest_at_timeout_ =
+      filled_with(std::numeric_limits<std::uint64_t>::max());
   base::Time newest_sent_at_{};  // of what has arrived and was sent once
   bool has_paths_ = false;       // other paths than the first were used
   std::uint64_t in_flight_bytes_ = 0;

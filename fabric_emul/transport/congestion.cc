@@ -8,6 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 // RFC 6298 has 1 s, 60 s and 1 s; the paths here are within a data centre.
 constexpr base::Duration kRtoMin = 2ms;
+// A link tries again after 1 ms, and then after twice as long each time: four tries.
+constexpr base::Duration kRtoMinRepairing = 20ms;
 constexpr base::Duration kRtoMax = 500ms;
 constexpr base::Duration kRtoStart = 20ms;
 // Doubling ends here. Two dozen tries fit into the 5 s before a queue pair fails, as a path that
@@ -22,15 +24,17 @@ constexpr std::uint64_t kLossDivisor = 50;  // 2 %
 
 }  // namespace
 
-Congestion::Congestion(std::uint64_t window_max)
-    : window_max_(std::max(window_max, kWindowMin)), window_(std::min(kWindowStart, window_max_)) {}
+Congestion::Congestion(std::uint64_t window_max, bool links_repair)
+    : window_max_(std::max(window_max, kWindowMin)),
+      window_(std::min(kWindowStart, window_max_)),
+      rto_min_(links_repair ? kRtoMinRepairing : kRtoMin) {}
 
 base::Duration Congestion::rto() const {
   if (fixed_rto_ > base::Duration{0}) return fixed_rto_;
   // A steady round trip has no variation, yet the next ACK may come a batch later.
-  const base::Duration margin = std::max<base::Duration>(4 * rttvar_, kRtoMin + srtt_ / 4);
+  const base::Duration margin = std::max<base::Duration>(4 * rttvar_, rto_min_ + srtt_ / 4);
   const base::Duration plain = srtt_ == base::Duration{0} ? kRtoStart : srtt_ + margin;
-  const base::Duration clamped = std::clamp(plain, kRtoMin, kRtoMax);
+  const base::Duration clamped = std::clamp(plain, rto_min_, kRtoMax);
   return std::max(clamped, std::min(kRtoBackedOff, clamped * (1U << std::min(backoff_, 8U))));
 }
 

@@ -9,7 +9,9 @@
 // - Minimum RTT: where round trips stay long, two rounds with a minimum window show whether that is
 //   our own queue or the path itself (the ProbeRTT state of BBR).
 // - Timeout: RFC 6298 with a smaller minimum, and doubling on each timeout up to a limit. The
-//   caller applies Karn's rule: it passes no samples of retransmitted cells.
+//   caller applies Karn's rule: it passes no samples of retransmitted cells. Where each link
+//   repairs its damage, a cell may be late by several tries of that, which are no reason to repeat
+//   it: the minimum is longer there [S000-42].
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,8 @@ class Congestion {
   static constexpr std::uint64_t kWindowStart = 256 * 1024;
 
   // window_max is half of the peer's receive buffer; less than kWindowMin counts as kWindowMin.
-  explicit Congestion(std::uint64_t window_max);
+  // `links_repair`: each link of the path repairs what is damaged there (full profile).
+  explicit Congestion(std::uint64_t window_max, bool links_repair = false);
 
   std::uint64_t window() const { return window_; }
   base::Duration rto() const;
@@ -51,6 +54,7 @@ class Congestion {
 
   std::uint64_t window_max_;
   std::uint64_t window_;
+  base::Duration rto_min_;
   bool is_slow_start_ = true;
   base::Duration srtt_{0};  // RFC 6298: smoothed RTT and its variation
   base::Duration rttvar_{0};

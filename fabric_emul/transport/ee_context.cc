@@ -37,9 +37,7 @@ EeContext::EeContext(EeId id, const EeInit& init, Psn start_psn, RdQueuePairs& q
       queue_pairs_(queue_pairs),
       counters_(counters),
       next_psn_(start_psn),
-      timer_(init.stall_min) {
-  if (init.fixed_rto > base::Duration{0}) congestion_.fix_rto(init.fixed_rto);
-}
+      timer_(init.stall_min) {}
 
 base::Status EeContext::connect(Link& link, const EePeer& peer) {
   if (state_ != State::kCreated) {
@@ -56,6 +54,8 @@ base::Status EeContext::connect(Link& link, const EePeer& peer) {
     const std::size_t cells = link.peer_receive_buffer() / 2 / (mcp_ + kStrideOverhead);
     window_ = std::clamp<std::size_t>(cells, 1, kEeWindow);
   }
+  congestion_ = Congestion(0, link.has_flits());
+  if (init_.fixed_rto > base::Duration{0}) congestion_.fix_rto(init_.fixed_rto);
   state_ = State::kReady;
   return {};
 }

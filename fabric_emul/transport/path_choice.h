@@ -51,7 +51,8 @@ class PathChoice {
   void on_sent(unsigned cells) { left_ -= std::min(left_, cells); }
 
  private:
-  // The best of the `candidates` paths behind the current one.
+  // The best of the `candidates` paths behind the current one. If all carry nothing, the one whose
+  // silence was reported the longest ago: others were tried since.
   void choose(unsigned candidates, const BytesByPath& bytes_in_flight, const PathHealth& health,
               base::Time now) {
     left_ = kQuantumCells;
@@ -60,9 +61,12 @@ class PathChoice {
       const unsigned other = (path_ + i) % count_;
       const bool is_avoided = health.is_avoided(other, now);
       const bool is_best_avoided = health.is_avoided(best, now);
-      const bool is_better = is_avoided == is_best_avoided
-                                 ? bytes_in_flight[other] < bytes_in_flight[best]
-                                 : is_best_avoided;
+      bool is_better = is_best_avoided;
+      if (!is_avoided && !is_best_avoided) {
+        is_better = bytes_in_flight[other] < bytes_in_flight[best];
+      } else if (is_avoided) {
+        is_better = is_best_avoided && health.silent_at(other) < health.silent_at(best);
+      }
       if (is_better) best = other;
     }
     path_ = best;

@@ -61,7 +61,7 @@ void Requester::start(std::uint16_t receive_credits) {
   if (context_.link != nullptr && context_.link->peer_receive_buffer() > 0) {
     window = std::min<std::uint64_t>(window, context_.link->peer_receive_buffer() / 2);
   }
-  congestion_ = Congestion(window);
+  congestion_ = Congestion(window, context_.link != nullptr && context_.link->has_flits());
   if (limits_.fixed_rto > base::Duration{0}) congestion_.fix_rto(limits_.fixed_rto);
   // From the oldest cell to the newest, of which the peer's reorder buffer keeps those that came
   // early. A loss is detected two round trips after the cell was first sent, three if it is lost

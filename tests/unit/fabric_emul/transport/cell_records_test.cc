@@ -137,6 +137,19 @@ TEST(CellRecordsTest, S000_47_a_timeout_loses_all_of_a_silent_path) {
   }
 }
 
+// Other paths carry nothing that was sent behind them: nothing came by this one from a timeout to
+// the next.
+TEST(CellRecordsTest, S000_47_a_second_timeout_loses_all_of_a_path) {
+  Sent s(0);
+  s.send(0);
+  for (int i = 0; i < 8; ++i) s.send(1);
+  s.records.acknowledge(1, at(20), s.timer);
+  EXPECT_EQ(s.records.lose_at_timeout(), 2U);
+  EXPECT_EQ(s.records.lost_count(), 1U);
+  EXPECT_EQ(s.records.lose_at_timeout(), 2U);
+  EXPECT_EQ(s.records.lost_count(), 8U);
+}
+
 // A path that carries what was sent behind the lost cell is as good as before.
 TEST(CellRecordsTest, a_path_that_lost_one_cell_is_not_silent) {
   Sent s(0);

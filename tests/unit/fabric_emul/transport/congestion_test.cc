@@ -155,4 +155,17 @@ TEST(CongestionTest, S000_15_progress_does_not_end_the_doubling_before_the_first
   EXPECT_EQ(c.rto(), 60ms);
 }
 
+// S000-42: a cell that a link repeats four times, after 1, 2, 4 and 8 ms, is late and not lost.
+TEST(CongestionTest, S000_42_links_that_repair_have_time_for_it) {
+  Congestion c(kMax, true);
+  Congestion plain(kMax);
+  for (int i = 0; i < 50; ++i) {
+    c.on_rtt_sample(100us);
+    plain.on_rtt_sample(100us);
+  }
+  EXPECT_GT(c.rto(), 15ms);
+  EXPECT_LT(c.rto(), 25ms);
+  EXPECT_LT(plain.rto(), 5ms);
+}
+
 }  // namespace splitnic::fabric::congestion_test

@@ -126,4 +126,13 @@ TEST(PathChoiceTest, all_are_used_when_all_are_silent) {
   EXPECT_EQ(taken, (std::vector<unsigned>{1, 0, 1, 0}));
 }
 
+TEST(PathChoiceTest, S000_47_of_silent_paths_the_one_that_was_reported_first_is_used) {
+  Choice c;
+  c.health.on_silent(1, at(0));
+  c.health.on_silent(2, at(5));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(c.next(2, 6), 0U);
+  c.health.on_silent(1, at(7));  // it is
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(c.next(2, 8), 1U);
+}
+
 }  // namespace splitnic::fabric::testing::path_choice_test
