@@ -66,7 +66,10 @@ std::optional<Underlay::Received> InProcessUnderlay::receive() {
   return Received{batch.bytes, batch.stride, batch.from};
 }
 
-void InProcessUnderlay::clear() { count_ = 0; }
+void InProcessUnderlay::clear() {
+  count_ = 0;
+  for (Batch& batch : ring_) batch = Batch();
+}
 
 std::size_t InProcessUnderlay::datagram_bytes_max(const PeerAddress&) const {
   return hub_.config().datagram_bytes_max;

@@ -31,7 +31,8 @@ class InProcessUnderlay final : public Underlay {
 
   const PeerAddress& address() const { return address_; }
   std::size_t queued_batches() const { return count_; }
-  // Drops the batches that wait, as the end of a process does.
+  // Drops the batches that wait, as the end of a process does, and the memory that it keeps for
+  // batches.
   void clear();
   // While not plugged in nothing arrives, and senders to it get kRefused.
   void set_plugged(bool plugged) { plugged_ = plugged; }

@@ -173,7 +173,14 @@ TEST(AdapterTest, S000_01_the_service_is_fixed_at_creation) {
   EXPECT_FALSE(pair.a().adapter->connect_qp(mine, theirs, pair.a().link()));
   EXPECT_EQ(pair.a().qp(uc).service(), Service::kUc);
   EXPECT_EQ(pair.a().qp(uc).state(), QpState::kInit);
-  EXPECT_FALSE(pair.a().adapter->create_qp({.service = Service::kStream}, pair.now()));
+  QpInit init;
+  init.service = Service::kStream;
+  init.common.pd = pair.a().pd;
+  init.common.send_cq = pair.a().send_cq;
+  init.common.recv_cq = pair.a().recv_cq;
+  EXPECT_FALSE(pair.a().adapter->create_qp(init, pair.now()));
+  init.service = Service::kRc;
+  EXPECT_TRUE(pair.a().adapter->create_qp(init, pair.now())) << "all but the service was right";
 }
 
 TEST(AdapterTest, S000_11_a_second_connect_is_refused_and_changes_nothing) {
@@ -196,7 +203,7 @@ TEST(AdapterTest, S000_11_a_second_connect_is_refused_and_changes_nothing) {
   EXPECT_EQ(to.bytes, m.bytes);
 }
 
-// Refuses every RDMA write, by the adapter's choice or by the queue pair's rights.
+// Refuses every RDMA write, by the choice of the adapter or the queue pair, or by its rights.
 void expect_rdma_refused(AdapterPair& pair, const QpPair& qp) {
   Memory& to = pair.a().memory(100);
   Memory& from = pair.b().memory(100, 1);
@@ -210,6 +217,13 @@ void expect_rdma_refused(AdapterPair& pair, const QpPair& qp) {
 }
 
 TEST(AdapterTest, S000_01_an_adapter_may_refuse_incoming_rdma) {
+  PairOptions options;
+  options.limits.accepts_rdma = false;
+  AdapterPair pair(options);
+  expect_rdma_refused(pair, pair.connect(QpInit{}));
+}
+
+TEST(AdapterTest, S000_01_a_queue_pair_may_refuse_incoming_rdma) {
   AdapterPair pair;
   expect_rdma_refused(pair, pair.connect({.accepts_rdma = false}));
 }

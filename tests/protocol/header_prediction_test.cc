@@ -251,7 +251,7 @@ TEST(HeaderPrediction, S002_24_a_window_that_is_unbound_between_two_batches_ends
 }
 
 // The handle is the same, and what it names is valid: only the touch differs.
-TEST(HeaderPrediction, S000_22_a_one_touch_window_that_is_bound_again_ends_the_run) {
+TEST(HeaderPrediction, a_one_touch_window_that_is_bound_again_ends_the_run) {
   PredictionTwins twins;
   MemoryHandle window;
   const auto bind = [&](PredictionTwin& twin) {

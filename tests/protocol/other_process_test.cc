@@ -76,6 +76,14 @@ TEST_P(OtherProcessTest, S000_10_a_receive_writes_only_what_its_process_has) {
   EXPECT_EQ(node.load(user, mine, kBytes), message.bytes);
 }
 
+TEST_P(OtherProcessTest, S000_27_S000_10_the_domain_is_that_of_the_process_whatever_it_names) {
+  node.init.common.pd = node.domain(other);
+  EXPECT_EQ(send(user, piece(their_key, theirs)), WcStatus::kLocalProtection);
+  EXPECT_TRUE(inbox.is_zero());
+  EXPECT_EQ(send(user, piece(my_key, mine)), WcStatus::kSuccess);
+  EXPECT_EQ(inbox.bytes, node.load(user, mine, kBytes));
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, OtherProcessTest, ::testing::ValuesIn(kForms), FormName());
 
 }  // namespace splitnic::fabric::testing::other_process_test

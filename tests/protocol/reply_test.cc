@@ -38,13 +38,31 @@ TEST(ReplyTest, S000_16_no_more_than_four_are_outstanding) {
   EXPECT_EQ(most, 4);
 }
 
-TEST(ReplyTest, S000_17_X_14_every_cell_is_acknowledged_separately) {
+TEST(ReplyTest, S000_17_every_cell_is_acknowledged_separately) {
   AdapterPair pair;
-  pair.a().drains = false;  // the receiving process is stopped: its adapter replies all the same
   const QpPair qp = pair.connect({.ack_interval = 1});
   write_many(pair, qp, 10, 1364 * 7);
   EXPECT_EQ(pair.a().count(TransportCounter::kTxAcks), 70U);
   EXPECT_EQ(pair.b().count(TransportCounter::kTxCells), 70U);
+}
+
+// The receiving process is stopped and takes no completion: its adapter acknowledges all the same.
+TEST(ReplyTest, S000_17_X_14_an_ack_does_not_wait_for_the_consumer) {
+  AdapterPair pair;
+  const QpPair qp = pair.connect({.ack_interval = 1});
+  pair.a().drains = false;
+  Memory& to = pair.a().memory(1364 * 7);
+  Memory& from = pair.b().memory(1364 * 7, 2);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE(pair.a().post_recv(qp.a, {to.sge()}, i));
+    ASSERT_TRUE(pair.b().post_send(qp.b, {from.sge()}, i));
+  }
+  ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == 10; }));
+  for (const Wc& wc : pair.b().sent) EXPECT_EQ(wc.status, WcStatus::kSuccess);
+  EXPECT_GE(pair.a().count(TransportCounter::kTxAcks), 70U);
+  EXPECT_TRUE(pair.a().received.empty());
+  pair.a().drain();
+  EXPECT_EQ(pair.a().received.size(), 10U);
 }
 
 // The requester alone has K = 1: its flag A makes a responder with a large K acknowledge each cell.
@@ -131,8 +149,7 @@ TEST(ReplyTest, S000_18_lost_acks_of_a_whole_window) {
     const QpPair qp = pair.connect({.selective_repeat = selective});
     pair.b().faults.drop_received(
         [&](base::Bytes) { return pair.b().count(TransportCounter::kTimeouts) < 4; });
-    const std::size_t bytes = 200'000;  // within the first window
-    write_many(pair, qp, 1, bytes);
+    write_many(pair, qp, 1, 200'000);  // within the first window
     EXPECT_LE(pair.b().count(TransportCounter::kTimeouts), 5U) << selective;
   }
 }
@@ -248,10 +265,7 @@ TEST(ReplyTest, T_22_S004_05_numbers_wrap_without_a_stall) {
     attr.send_lcn = attr.receive_lcn = Lcn(0xFFFF - 300);
     const QpPair qp =
         pair.connect_by_hand({.max_outstanding = 64, .selective_repeat = selective}, attr);
-    FaultConfig faults;
-    faults.loss_ppm = 20'000;
-    faults.reorder_ppm = 20'000;
-    pair.a().faults.set_config(faults);
+    pair.a().faults.set_config({.loss_ppm = 20'000, .reorder_ppm = 20'000});
     Stream stream(pair.b(), qp.b, pair.a(), qp.a, {.packets = 1000});
     EXPECT_TRUE(pair.run_until([&] { return stream.step(); }));
     EXPECT_EQ(stream.failure, "");
@@ -362,10 +376,7 @@ TEST(ReplyTest, T_24_a_peer_that_gives_cells_back_gets_them_again) {
 
 TEST(ReplyTest, S000_15_bulk_fills_the_window_on_a_clean_path) {
   AdapterPair pair;
-  FaultConfig delay;
-  delay.delay = 500us;
-  pair.a().faults.set_config(delay);
-  pair.b().faults.set_config(delay);
+  for (End* end : {&pair.a(), &pair.b()}) end->faults.set_config({.delay = 500us});
   const QpPair qp = pair.connect({.window_bytes_max = 1 << 20});
   Memory& to = pair.a().memory(1 << 20);
   Memory& from = pair.b().memory(1 << 20, 2);

@@ -92,6 +92,13 @@ TEST(ServiceTest, S001_32_one_queue_pair_sends_to_three) {
   }
   pair.run_for(1ms);
   EXPECT_EQ(pair.a().sent.size(), 3U);
+  EXPECT_EQ(pair.a().count(TransportCounter::kTxCells), 3U);
+  SendWr nowhere;  // a queue pair, and the LID of nobody
+  nowhere.gather = gather;
+  nowhere.destination_qpn = qpns[0];
+  static_cast<void>(pair.a().adapter->post_send(from, nowhere));
+  pair.run_for(1ms);
+  EXPECT_EQ(pair.a().count(TransportCounter::kTxCells), 3U) << "no cell leaves for LID 0";
   for (std::size_t i = 1; i < 4; ++i) {
     ASSERT_EQ(pair.end(i).received.size(), 1U);
     EXPECT_EQ(pair.end(i).received[0].source_qpn, from);

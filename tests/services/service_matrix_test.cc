@@ -88,8 +88,10 @@ class Pair {
     const MrwtEntry* window = mesh_.node(0).adapter.memory().entry(key_);
     switch (op) {
       case WrOp::kSend:
+        return has_arrived();
       case WrOp::kSendDereg:
-        return mesh_.node(1).received.size() == 1 && mesh_.node(1).received[0].bytes == kGnhBytes;
+        return has_arrived() && mesh_.node(1).received[0].ended == ended_.handle &&
+               mesh_.node(1).adapter.memory().entry(ended_.handle) == nullptr;
       case WrOp::kRdmaWrite:
         return theirs_.bytes == mine_.bytes;
       case WrOp::kRdmaRead:
@@ -108,6 +110,10 @@ class Pair {
   QpState state() { return mesh_.state(0, from_); }
 
  private:
+  bool has_arrived() {
+    return mesh_.node(1).received.size() == 1 && mesh_.node(1).received[0].bytes == kGnhBytes;
+  }
+
   RdMesh mesh_{2};
   Memory& mine_ = mesh_.node(0).memory(kGnhBytes, 3);
   Memory& theirs_ = mesh_.node(1).memory(kGnhBytes, 4);

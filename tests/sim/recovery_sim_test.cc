@@ -58,7 +58,7 @@ void kill_often(World& world, int times, const std::function<Killed(int)>& who) 
     if (killed != Killed::kHost) world.restart_iou();
     if (killed == Killed::kIouThenHost) world.run(between);
     if (killed == Killed::kIouThenHost || killed == Killed::kBoth) world.restart_host();
-    ASSERT_TRUE(world.run_until(3s, [&] { return world.connected(); })) << "after kill " << i;
+    ASSERT_TRUE(world.run_until(1s, [&] { return world.connected(); })) << "after kill " << i;
     if (i % 20 == 0) expect_working(world);
     ASSERT_FALSE(testing::Test::HasFailure()) << "after kill " << i;
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tests/sim/sim_carrier.h"
+#include "tests/support/counter_sum.h"
 
 namespace splitnic::sim {
 namespace {
@@ -347,11 +348,10 @@ std::uint64_t World::trace_hash() const {
 }
 
 std::uint64_t World::counter(std::string_view name) const {
-  std::uint64_t sum = 0;
-  const auto add = [&](std::string_view n, std::uint64_t v) { sum += n == name ? v : 0; };
-  host->visit_counters(add);
-  iou->visit_counters(add);
-  return sum;
+  support::CounterSum sum(name);
+  host->visit_counters(sum.visitor());
+  iou->visit_counters(sum.visitor());
+  return sum.value();
 }
 
 }  // namespace splitnic::sim

@@ -94,7 +94,7 @@ class World {
   // All that a run must never show; the pools' memory only when it is quiet.
   std::vector<std::string> violations() const;
   std::uint64_t trace_hash() const;
-  // Of both processes as they are now.
+  // Of both processes as they are now. REQUIRES a counter of that name.
   std::uint64_t counter(std::string_view name) const;
 
   const WorldConfig config;

@@ -22,6 +22,7 @@
 #include "messaging/wire/buffer_recv_pool.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 #include "messaging/wire/cfg_util.h"
+#include "tests/support/counter_sum.h"
 #include "tests/support/pair_harness.h"
 
 namespace splitnic::messaging::harness {
@@ -85,12 +86,12 @@ class ChannelSide final : public PairSide {
     return pair ? std::min(adapter->deadline(), pair->deadline()) : adapter->deadline();
   }
 
+  // REQUIRES a counter of that name.
   std::uint64_t count(std::string_view name) const {
-    std::uint64_t sum = 0;
-    const auto add = [&](std::string_view n, std::uint64_t v) { sum += n == name ? v : 0; };
-    if (pair) pair->visit_counters(add);
-    adapter->visit_counters(add);
-    return sum;
+    support::CounterSum sum(name);
+    if (pair) pair->visit_counters(sum.visitor());
+    adapter->visit_counters(sum.visitor());
+    return sum.value();
   }
   // Returns the number of elements of our pools (ours) or the peer's, and how many are free.
   std::pair<std::size_t, std::size_t> pool_elements(bool ours) const {

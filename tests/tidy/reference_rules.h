@@ -12,11 +12,11 @@
 namespace splitnic::tidy {
 
 // Files that name paths of other trees than this one.
-inline constexpr std::array<std::string_view, 7> kPathSamples = {
-    "tests/tidy/folder_table_rules_test.cc", "tests/tidy/include_rules_test.cc",
-    "tests/tidy/protocol_rules_test.cc",     "tests/tidy/reference_rules_test.cc",
-    "tests/tidy/text_rules_test.cc",         "tests/tidy/used_names_test.cc",
-    "tests/tidy/word_rules_test.cc"};
+inline constexpr std::array<std::string_view, 8> kPathSamples = {
+    "tests/tidy/clock_rules_test.cc",     "tests/tidy/folder_table_rules_test.cc",
+    "tests/tidy/include_rules_test.cc",   "tests/tidy/protocol_rules_test.cc",
+    "tests/tidy/reference_rules_test.cc", "tests/tidy/text_rules_test.cc",
+    "tests/tidy/used_names_test.cc",      "tests/tidy/word_rules_test.cc"};
 
 // All paths of the tree, and the ways to name one: whole, without the extension of a source, or by
 // its last parts ("mem/att" for fabric_emul/mem/att.h).

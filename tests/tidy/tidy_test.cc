@@ -2,6 +2,7 @@
 // line. The checkers are tested in the other files of this folder.
 #include <gtest/gtest.h>
 
+#include "tests/tidy/clock_rules.h"
 #include "tests/tidy/folder_table_rules.h"
 #include "tests/tidy/include_rules.h"
 #include "tests/tidy/protocol_rules.h"
@@ -58,6 +59,8 @@ TEST(Tidy, files_and_functions_are_short) { EXPECT_CLEAN(check_lengths(tree()));
 TEST(Tidy, headers_have_guards) { EXPECT_CLEAN(check_header_guards(tree())); }
 TEST(Tidy, nothing_is_left_for_later_in_the_text) { EXPECT_CLEAN(check_banned_words(tree())); }
 TEST(Tidy, no_test_skips_itself) { EXPECT_CLEAN(check_skipped_tests(tree())); }
+TEST(Tidy, F_50_no_timer_follows_the_wall_clock) { EXPECT_CLEAN(check_wall_clock(tree())); }
+TEST(Tidy, who_may_read_the_wall_clock_does) { EXPECT_CLEAN(check_wall_clock_users(tree())); }
 TEST(Tidy, no_path_of_one_machine) { EXPECT_CLEAN(check_machine_paths(tree())); }
 TEST(Tidy, named_pages_exist) { EXPECT_CLEAN(check_references(tree())); }
 TEST(Tidy, the_folder_table_is_that_of_the_rules) {

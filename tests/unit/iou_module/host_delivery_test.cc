@@ -125,7 +125,7 @@ TEST_F(HostDeliveryTest, S001_49_a_frame_has_the_queue_of_its_service_level) {
   EXPECT_EQ(connection.queue_of_frame, (std::vector<std::size_t>{2, 1, 0, 0}));
 }
 
-TEST_F(HostDeliveryTest, S001_27_without_service_levels_a_frame_has_the_queue_of_its_flow) {
+TEST_F(HostDeliveryTest, without_service_levels_a_frame_has_the_queue_of_its_flow) {
   connection.queue_count = 2;
   add(1);
   EXPECT_TRUE(pump(kStart));

@@ -36,14 +36,14 @@ struct HostNotifierTest : ::testing::Test {
       }};
 };
 
-TEST_F(HostNotifierTest, S001_24_nothing_is_sent_before_the_lan_has_changed) {
+TEST_F(HostNotifierTest, nothing_is_sent_before_the_lan_has_changed) {
   EXPECT_EQ(notifier.deadline(), base::kNever);
   notifier.report_lan(kLan, kStart);
   notifier.request_announce();
   EXPECT_TRUE(sent.empty());
 }
 
-TEST_F(HostNotifierTest, S001_24_an_event_has_the_state_of_the_lan) {
+TEST_F(HostNotifierTest, an_event_has_the_state_of_the_lan) {
   notifier.events().on_change();
   EXPECT_LE(notifier.deadline(), kStart);
   notifier.report_lan(kLan, kStart);
@@ -55,7 +55,7 @@ TEST_F(HostNotifierTest, S001_24_an_event_has_the_state_of_the_lan) {
   EXPECT_EQ(event(0).mtu(), 9000U);
 }
 
-TEST_F(HostNotifierTest, S001_24_one_is_outstanding_and_the_next_has_the_newest_state) {
+TEST_F(HostNotifierTest, one_is_outstanding_and_the_next_has_the_newest_state) {
   notifier.events().on_change();
   notifier.report_lan(kLan, kStart);
   notifier.events().on_change();
@@ -72,7 +72,7 @@ TEST_F(HostNotifierTest, S001_24_one_is_outstanding_and_the_next_has_the_newest_
   EXPECT_EQ(notifier.deadline(), base::kNever) << "the host knows the newest state";
 }
 
-TEST_F(HostNotifierTest, S001_24_an_event_without_a_reply_or_without_a_request_is_repeated) {
+TEST_F(HostNotifierTest, an_event_without_a_reply_or_without_a_request_is_repeated) {
   notifier.events().on_change();
   is_possible = false;
   notifier.report_lan(kLan, kStart);

@@ -251,6 +251,11 @@ class UnitHarness {
   fabric::Port& port() { return *port_; }  // of the unit
   const fabric::PeerAddress& address() const { return end_->address(); }
 
+  // Batches on the way are lost, and their memory is released.
+  void clear_endpoints() {
+    end_->clear();
+    for (const auto& host : hosts_) host->endpoint.clear();
+  }
   bool iterate() {
     bool made_progress = unit->step(clock.now(), true);
     for (const auto& host : hosts_) made_progress |= host->step();

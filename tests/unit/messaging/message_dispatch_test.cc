@@ -89,25 +89,57 @@ TEST(MessageDispatchTest, eight_errors_within_a_minute) {
   EXPECT_FALSE(slow.dispatch.errors().is_exceeded());
 }
 
+// The pools of both roles, and how each is used.
+std::vector<std::uint64_t> pools_of(const Side& side) {
+  std::vector<std::uint64_t> all;
+  side.user.visit([&](const UserPoolView& pool) {
+    all.insert(all.end(), {pool.record.pool.value, pool.is_flushing ? 1U : 0U, pool.available,
+                           pool.writing, pool.consumed});
+  });
+  side.owner.visit([&](const OwnerPoolView& pool) {
+    all.insert(all.end(), {pool.record.pool.value, static_cast<std::uint64_t>(pool.state),
+                           pool.posted, pool.filled, pool.released, pool.indicated});
+  });
+  return all;
+}
+
+// Bytes at random; of every second message all numbers are small, as those of the pools are.
+Message random_message(base::SeededRandom& random) {
+  Message message(random.below(80));
+  for (std::byte& b : message) b = static_cast<std::byte>(random.next());
+  if (message.size() >= 4 && random.below(4) != 0) {
+    set_word(message, 0, static_cast<std::uint32_t>(random.below(11)) << 16 | 1);
+  }
+  if (random.below(2) != 0) return message;
+  for (std::size_t word = 3; 4 * word + 4 <= message.size(); ++word) {
+    set_word(message, word, static_cast<std::uint32_t>(random.below(6)));
+  }
+  return message;
+}
+
 TEST(MessageDispatchTest, P_37_random_bytes_never_do_anything_but_count) {
-  Side side;
   base::SeededRandom random(37);
   std::uint64_t dropped = 0;
-  constexpr int kMessages = 20'000;
-  for (int i = 0; i < kMessages; ++i) {
-    Message message(random.below(80));
-    for (std::byte& b : message) b = static_cast<std::byte>(random.next());
-    if (message.size() >= 4 && random.below(4) != 0) {
-      set_word(message, 0, static_cast<std::uint32_t>(random.below(11)) << 16 | 1);
-    }
-    if (!side.receive(message, kStart)) ++dropped;
-    while (!side.next(kStart).empty()) {
-    }
-  }
   std::uint64_t counted = 0;
-  side.drops.visit([&](std::string_view, std::uint64_t n) { counted += n; });
+  constexpr int kSides = 40;
+  constexpr int kMessages = 500;
+  for (int i = 0; i < kSides; ++i) {
+    Side side;
+    side.owner.add(memory(4, 2048, 1));
+    ASSERT_TRUE(side.receive(advertise(record(1, 4, 2048, 9)), kStart));
+    for (int k = 0; k < kMessages; ++k) {
+      while (!side.next(kStart).empty()) {
+      }
+      const Message message = random_message(random);
+      const std::vector<std::uint64_t> before = pools_of(side);
+      if (side.receive(message, kStart)) continue;
+      ++dropped;
+      ASSERT_EQ(pools_of(side), before) << hex(message);
+    }
+    side.drops.visit([&](std::string_view, std::uint64_t n) { counted += n; });
+  }
   EXPECT_GE(counted, dropped) << "every drop is counted";
-  EXPECT_GT(dropped, kMessages / 2U);
+  EXPECT_GT(dropped, kSides * kMessages / 2U);
 }
 
 }  // namespace splitnic::messaging::message_dispatch_test

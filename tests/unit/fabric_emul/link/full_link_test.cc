@@ -154,8 +154,15 @@ TEST(FullLinkTest, S000_42_cells_of_one_lane_are_not_interleaved_and_lanes_leave
   const std::size_t bytes = w.a.fill(w.clock.now(), datagram);
   FlitWalker walker(base::Bytes(datagram).first(bytes));
   std::vector<unsigned> order;
-  for (FlitView flit; walker.next(flit) == FlitWalker::Step::kFlit;)
+  std::array<bool, 2> has_begun{};  // a cell of the lane, which has two flits
+  for (FlitView flit; walker.next(flit) == FlitWalker::Step::kFlit;) {
     order.push_back(flit.header.vl);
+    ASSERT_LT(flit.header.vl, has_begun.size());
+    bool& is_open = has_begun.at(flit.header.vl);
+    EXPECT_EQ((flit.header.ctl & kFlitSof) != 0, !is_open) << order.size();
+    EXPECT_EQ((flit.header.ctl & kFlitEof) != 0, is_open) << order.size();
+    is_open = !is_open;
+  }
   EXPECT_THAT(order, ElementsAre(1, 1, 1, 1, 0, 0, 0, 0));
 }
 

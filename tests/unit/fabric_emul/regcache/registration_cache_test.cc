@@ -58,6 +58,7 @@ TEST_F(RegistrationCacheTest, S003_03_a_miss_enters_the_kernel_once_and_a_hit_ne
   const auto buffer = at(0, 8 * kPage);
   get_put(buffer);
   EXPECT_EQ(kernel_.calls, 1U);
+  EXPECT_EQ(exists_calls_, 1U);
   get_put(buffer);
   EXPECT_EQ(kernel_.calls, 1U);
   const MemoryHandle part = get(buffer.subspan(kPage + 5, 77), kWrite);
@@ -66,8 +67,10 @@ TEST_F(RegistrationCacheTest, S003_03_a_miss_enters_the_kernel_once_and_a_hit_ne
   EXPECT_EQ(count(RegCounter::kKernelEntry), kernel_.calls);
   EXPECT_EQ(count(RegCounter::kHit), 2U);
   EXPECT_EQ(count(RegCounter::kMiss), 1U);
+  EXPECT_EQ(exists_calls_, 1U) << "whether memory is mapped is a question to the kernel too";
   get_put(at(20 * kPage, kPage));
   EXPECT_EQ(kernel_.calls, 2U);
+  EXPECT_EQ(exists_calls_, 2U);
 }
 
 TEST_F(RegistrationCacheTest, S003_03_a_range_that_does_not_exist_leaves_no_entry) {
@@ -118,6 +121,9 @@ TEST_F(RegistrationCacheTest, S003_05_changed_size_and_address_end_the_old_key) 
   EXPECT_NE(reach(longer, at(0, kPage)), '\0');
   EXPECT_EQ(reach(elsewhere, at(0, 3 * kPage)), '\0');
   EXPECT_EQ(table_.live_count(), 1U);
+  get_put(at(8 * kPage, kPage));
+  EXPECT_EQ(reach(elsewhere, at(0, 3 * kPage)), '\0') << "memory apart from it ends nothing";
+  EXPECT_EQ(table_.live_count(), 2U);
 }
 
 TEST_F(RegistrationCacheTest, S003_07_two_owners_and_two_domains_share_nothing) {

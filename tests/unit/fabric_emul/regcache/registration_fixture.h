@@ -54,8 +54,12 @@ class RegistrationTest : public ::testing::Test {
   explicit RegistrationTest(const CacheLimits& limits = {}, std::size_t table_entries = 4096)
       : table_(table_entries, random_),
         cache_(
-            table_, kernel_, [this](base::Bytes memory) { return exists(memory); }, random_,
-            limits) {
+            table_, kernel_,
+            [this](base::Bytes memory) {
+              ++exists_calls_;
+              return exists(memory);
+            },
+            random_, limits) {
     cache_.set_time(clock_.now());
   }
 
@@ -113,6 +117,7 @@ class RegistrationTest : public ::testing::Test {
   };
   std::unique_ptr<Arena> arena_ = std::make_unique<Arena>();
   base::Bytes gone_;  // of the arena: not mapped
+  std::uint64_t exists_calls_ = 0;
   base::SeededRandom random_{42};
   base::ManualClock clock_;
   FakeKernel kernel_;

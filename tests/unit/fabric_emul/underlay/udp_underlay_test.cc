@@ -98,7 +98,7 @@ TEST(UdpUnderlayTest, S000_39_a_batch_is_one_call_each_way_with_gso_and_gro) {
   EXPECT_EQ(collect(*s.listener, batch.size()).batches, 1U);
 }
 
-TEST(UdpUnderlayTest, S002_43_crosses_over_ipv6) {
+TEST(UdpUnderlayTest, crosses_over_ipv6) {
   Sockets s("[::1]");
   expect_batch_crosses(s);
   EXPECT_THAT(text_of(*s.listener), HasSubstr("[::1]:"));

@@ -36,7 +36,6 @@ TEST_P(OpenQpTest, S000_27_state_of_a_queue_pair) {
   init.common.receive_depth = 5;
   init.service = Service::kUc;
   init.accepts_rdma = false;
-  init.common.pd = node.domain(other);
   const Qpn qpn = driver.open_qp(user, init).value();
   const auto record = driver.record(qpn);
   ASSERT_TRUE(record);

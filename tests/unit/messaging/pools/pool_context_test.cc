@@ -1,5 +1,6 @@
 // The pool context travels and decides nothing: two connections whose pools differ in their
 // contexts only behave alike, message for message [S001-12].
+#include <iterator>
 #include <limits>
 
 #include "tests/unit/messaging/pools/pool_support.h"
@@ -59,15 +60,18 @@ TEST(PoolContextTest, S001_12_every_context_is_carried_and_none_changes_what_hap
   for (const std::uint64_t context : kContexts) EXPECT_EQ(life_of_pools(context), plain) << context;
 }
 
+// More of them than a connection may have whose contexts select flows [S001-52].
 TEST(PoolContextTest, S001_12_pools_of_one_advertisement_may_have_any_contexts) {
   Side user;
   Message message(kMsgMaxControl);
   std::vector<PoolRecord> records;
-  for (const std::uint64_t context : kContexts) {
+  std::vector<std::uint64_t> contexts(std::begin(kContexts), std::end(kContexts));
+  for (std::uint64_t i = 0; i < kFlowContextsMax; ++i) contexts.push_back(1000 + i);
+  for (const std::uint64_t context : contexts) {
     const auto number = static_cast<std::uint32_t>(records.size());
     records.push_back(record(number, 4, 2048, number + 1));
     records.back().pool_context = context;
-    records.push_back(record(100 + number, 4, 2048, number + 20));
+    records.push_back(record(100 + number, 4, 2048, 1001 + number));
     records.back().pool_context = context;  // twice the same
   }
   message.resize(BufferRecvPool::emit(kUnsolicited, records, message));
