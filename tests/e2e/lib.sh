@@ -6,6 +6,7 @@
 #   make_second                       $ns_second fab0 (10.98.0.1) -- fab1 $ns_iou: another host for the unit
 #   make_second_lan                   lan1 of the unit, and $ns_lan1 with its other end, which has 10.77.0.2 too
 #   start_iou [OPTIONS]  start_host [OPTIONS]  start_second [OPTIONS]  wait_up HOST  second_nic_up ADDRESS
+#   other_nic_up HOST NS ADDRESS      the same as second_nic_up, for any host
 #   plain  keyed                      from now on the programs are started with --insecure-lab; with keys. Keyed is how they are
 #                                     started otherwise, unless the options of SPLITNIC_IOU_OPTIONS name --insecure-lab
 #   identity_of unit|host|second OPTION...   leaves in $identity what a program that is started with these options needs for
@@ -17,12 +18,15 @@
 #   host_has NAME                     is the host started with that option?
 #   small_pages                       from now on the unit is started without huge pages, so that its resident memory grows by what it uses
 #   resident_kib WHO                  memory of the program that is present
-#   counters WHO NAME...              the program's counters of these names at one moment (0 if it has none of a name)
+#   counters WHO NAME...              the program's counters of these names at one moment; fails, with a text that is no number in
+#                                     place of the value, if it has none of a name
 #   counter WHO NAME                  the same of one name
+#   counter_if_any WHO NAME           the same, and 0 as long as there is none: of a host that may not be attached
 #   counts WHO NAME NUMBER            has that counter reached the number?
 #   pings_begin, pings_end WHAT       a ping every 12 ms; when replies flow again, prints the longest time without one and leaves it in $gap
 #   pings_within WHAT MILLISECONDS    pings_end, and fails above that time
 #   gaps_within WHAT GOAL BOUND COMMAND   rounds of it, each with pings_begin and pings_end; prints their median
+#   median_gap_within WHAT ROUNDS GOAL BOUND COMMAND   this number of rounds; prints all, and fails if their median is above GOAL
 #   fail TEXT                         prints the logs and ends the check
 #   within WHAT MILLISECONDS COMMAND  until it succeeds; prints how long it took, fails after that time
 
@@ -265,12 +269,13 @@ $(ip -n "$ns_host" neigh; ip -s -n "$ns_host" link show nic0; ip -n "$ns_lan" ne
 }
 
 # second_nic_up ADDRESS: until the nic0 of the second host has that address and a carrier.
-second_nic_up() {
-  wait_up host2
-  silence_interface "$ns_second" nic0
-  ask_often "$ns_second" nic0
-  ip -n "$ns_second" addr replace "$1/24" dev nic0 && ip -n "$ns_second" link set nic0 up
-  wait_until 5 carrier_is "$ns_second" nic0 1 || fail "no carrier at the second host"
+second_nic_up() { other_nic_up host2 "$ns_second" "$1"; }
+other_nic_up() {
+  wait_up "$1"
+  silence_interface "$2" nic0
+  ask_often "$2" nic0
+  ip -n "$2" addr replace "$3/24" dev nic0 && ip -n "$2" link set nic0 up
+  wait_until 5 carrier_is "$2" nic0 1 || fail "no carrier at $1"
 }
 
 stop_all() {
@@ -292,21 +297,32 @@ stop_all() {
 counters() {
   local who=$1
   shift
-  ask "$who" stats | awk -v names="$*" '
+  # The text is the name of no variable, so that arithmetic with it ends the check.
+  ask "$who" stats | awk -v who="$who" -v names="$*" '
     { value[$1] = $2 }
     END {
       if (NR == 0) exit 1
       count = split(names, wanted)
-      for (i = 1; i <= count; i++) printf "%s%s", (wanted[i] in value) ? value[wanted[i]] : 0, i < count ? " " : "\n"
+      for (i = 1; i <= count; i++) {
+        is_known = wanted[i] in value
+        if (!is_known) {
+          print who " has no counter " wanted[i] >"/dev/stderr"
+          status = 1
+        }
+        printf "%s%s", is_known ? value[wanted[i]] : "no_such_counter", i < count ? " " : "\n"
+      }
+      exit status
     }'
 }
+
+counter_if_any() { ask "$1" stats | awk -v name="$2" 'BEGIN { value = 0 } $1 == name { value = $2 } END { if (NR == 0) exit 1; print value }'; }
 
 small_pages() { iou_through=("$python" -B "$e2e/stranger.py" small-pages); }
 resident_kib() { awk '/^Rss:/ {print $2}' "/proc/${pid_of[$1]}/smaps_rollup"; }
 
 counter() { counters "$1" "$2"; }
 
-counts() { [ "$(counter "$1" "$2")" -ge "$3" ]; }
+counts() { [ "$(counter_if_any "$1" "$2")" -ge "$3" ]; }
 
 # memory_of_both: what the host and the unit both map shared and writable, files and memory, by device and inode.
 memory_of_both() { comm -12 <(shared_memory_of host) <(shared_memory_of iou); }
@@ -361,8 +377,23 @@ gaps_within() {
     gaps+=("$gap")
     [ "$gap" -ge "$best" ] || best=$gap
   done
-  echo "$1: median $(printf '%s\n' "${gaps[@]}" | sort -n | sed -n "$(((${#gaps[@]} + 1) / 2))p") ms of ${#gaps[@]}, goal $2"
+  echo "$1: median $(median "${gaps[@]}") ms of ${#gaps[@]}, goal $2"
   [ "$best" -le "$2" ] || fail "never less than $2 ms without traffic: $1"
+}
+
+median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
+
+# median_gap_within WHAT ROUNDS GOAL BOUND COMMAND: half of the rounds may have more than GOAL milliseconds without traffic, none
+# more than BOUND. The command ends with pings_end.
+median_gap_within() {
+  local gaps=()
+  while [ ${#gaps[@]} -lt "$2" ]; do
+    "$5" || fail "$1"
+    [ "$gap" -le "$4" ] || fail "$1: $gap ms without traffic, more than $4"
+    gaps+=("$gap")
+  done
+  echo "$1: ${gaps[*]} ms without traffic, median $(median "${gaps[@]}"), goal $3"
+  [ "$(median "${gaps[@]}")" -le "$3" ] || fail "$1: the median of ${gaps[*]} ms without traffic is more than $3"
 }
 
 equal() { [ "$2" = "$3" ] || fail "$1: $2, not $3"; }

@@ -16,6 +16,9 @@
   tool.py carrier IF SECONDS                "up" or "down" and the time, at the start and at each change, looked at every ms
   tool.py udp_send ADDRESS NUMBER           sends NUMBER times 20 datagrams of 1400 bytes, each time in one UDP super-frame
   tool.py udp_take FAMILY NUMBER            are they all there, as sent and in order?
+  tool.py udp_reflect                       returns each datagram over IPv6 to its sender
+  tool.py udp_exchange ADDRESS NUMBER       sends NUMBER datagrams of 1100 bytes there, the next one when one has come back as
+                                            it was; one that does not come back is sent up to 20 times
   tool.py notified SOCKET                   prints the notifications to a service manager there
   tool.py refuse PORT REASON                an I/O unit that refuses each hello (docs/protocol/flit.md, INIT)
   tool.py spoof IF SOURCE NUMBER            sends broadcasts with that source address
@@ -361,10 +364,46 @@ def udp_take(family, number):
     print(f"{int(number) * BURST} datagrams equal, in order")
 
 
+def udp_reflect():
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.bind(("::", UDP_PORT))
+    print("ready", flush=True)
+    while True:
+        got, sender = s.recvfrom(70000)
+        s.sendto(got, sender)
+
+
+def comes_back(s, sent, before):
+    while (got := s.recv(70000)) != sent:
+        if got not in before:  # of those, a repeated one comes back twice
+            sys.exit(f"changed on the way: {len(got)} bytes {got[:16].hex()}")
+
+
+def udp_exchange(address, number):
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.connect((address, UDP_PORT))
+    s.settimeout(0.3)
+    before, repeated = set(), 0
+    for wanted in range(int(number)):
+        sent = datagram(wanted)[:1100]
+        for _ in range(20):
+            s.send(sent)
+            try:
+                comes_back(s, sent, before)
+                break
+            except TimeoutError:
+                repeated += 1
+        else:
+            sys.exit(f"datagram {wanted} does not come back")
+        before.add(sent)
+    print(f"{number} datagrams came back as they were, {repeated} repeated")
+
+
 def count(path, destination):
     print(sum(frame[:6] == mac(destination) for frame in read_pcap(path)))
 
 
 if __name__ == "__main__":
     {"make": make, "take": take, "send": send, "same": same, "super": send_super, "stream": stream, "count": count, "spoof": spoof,
-     "carrier": carrier, "refuse": refuse, "notified": notified, "udp_send": udp_send, "udp_take": udp_take}[sys.argv[1]](*sys.argv[2:])
+     "carrier": carrier, "refuse": refuse, "notified": notified, "udp_send": udp_send, "udp_take": udp_take,
+     "udp_reflect": udp_reflect, "udp_exchange": udp_exchange}[sys.argv[1]](*sys.argv[2:])

@@ -64,9 +64,10 @@ serve_iperf() {
   wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
 }
 
-# After a run the server closes its socket and opens another one; a client that comes between them is reset.
+# iperf_listens [NAME]: after a run the server closes its socket and opens another one; a client that comes between them is reset.
 iperf_listens() {
-  [ "$(grep -c "^Server listening" "$work/server.log")" -gt "$(grep -c "^Accepted connection" "$work/server.log")" ]
+  local log=$work/${1:-server}.log
+  [ "$(grep -c "^Server listening" "$log")" -gt "$(grep -c "^Accepted connection" "$log")" ]
 }
 
 iperf() {

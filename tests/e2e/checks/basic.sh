@@ -15,7 +15,7 @@ check_ping() {
 check_files() {
   bring_up
   files_both_ways "$([ "$long" = 1 ] && echo 256 || echo 48)"
-  equal "RNR" "$(counter host fabric.rc.rnr)" 0
+  equal "RNR, sent and received" "$(counters host fabric.tx.rnr fabric.rx.rnr) $(counters iou fabric.tx.rnr fabric.rx.rnr)" "0 0 0 0"
 }
 
 check_dhcp() {

@@ -63,14 +63,22 @@ if not {0, 3, 15} <= seen.keys():
     sys.exit("a lane was not used")' || fail "lanes and their DSCP"
 }
 
+# sources_of NS FIELD: what has the ports of both queues in FIELD comes from one MAC address and one network address, those of NS.
+sources_of() {
+  equal "sources by $2 7471 and 7472" \
+    "$(packets "($2 == 7471 || $2 == 7472) && !icmp" -T fields -E occurrence=f -e "$2" -e eth.src -e ip.src | sort -u)" \
+    "$(printf '%s\t%s\t%s\n' 7471 "$(mac_of "$1" fab0)" "$(address_of "$1")" 7472 "$(mac_of "$1" fab0)" "$(address_of "$1")")"
+}
+
 check_form() {
   local marks=(--lane-dscp 0=10 --lane-dscp 3=46 --lane-dscp 15=48)
   plain  # to read the lanes in the capture
-  iou_options=(--queues 1 --link-profile full "${marks[@]}") host_options=(--queues 1 --link-profile full "${marks[@]}")
+  iou_options=(--queues 2 --link-profile full "${marks[@]}") host_options=(--queues 2 --link-profile full "${marks[@]}")
   topology_dhcp
   begin_wire
   start_iou && start_host
   nic_up
+  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   ping_all "$ns_host" 10.77.0.2 100
   ping_all "$ns_lan" 10.77.0.1 20 0.012 -s 3000
   equal "leases" "$(cut -d' ' -f2 "$work/dnsmasq.leases" | sort | paste -sd' ')" \
@@ -84,6 +92,8 @@ check_form() {
   stop host TERM
   end_wire "udp.payload[0] == 4f && udp.payload[16:2] == 01:06"  # BYE
   packets "arp.opcode == 1 && arp.dst.proto_ipv4 == $(address_of "$ns_iou")" | has "Who has" || fail "nobody has asked for the unit"
+  sources_of "$ns_host" udp.dstport
+  sources_of "$ns_iou" udp.srcport
   check_marks
 }
 

@@ -164,7 +164,7 @@ check_withdrawn() {
   extra[office]="sniff = true"
   bring_up_keyed
   ip -n "$ns_host" link set nic0 promisc on
-  of_office() { counter iou host.office.iou.to_host.frames; }
+  of_office() { counter_if_any iou host.office.iou.to_host.frames; }
   hears_lab() {
     local before
     before=$(of_office)

@@ -50,6 +50,19 @@ others() {
 socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253).sendto(b"others", (sys.argv[1], 0))' "$2"
 }
 
+# both_protocols FROM_NS TO_NS ADDRESS: a file by TCP, and meanwhile datagrams of UDP that come back from there. An end node has
+# a queue pair for each, and drops what no queue pair is for.
+both_protocols() {
+  start reflector "$2" "$python" "$e2e/tool.py" udp_reflect
+  wait_until 5 grep -qs ready "$work/reflector.log" || fail "no socket for datagrams"
+  start exchange "$1" "$python" "$e2e/tool.py" udp_exchange "$3" 500
+  stream "$1" "$2" "$3" "$work/blob"
+  wait "${pid_of[exchange]}" || fail "UDP to $3: $(tail -n 1 "$work/exchange.log")"
+  unset "pid_of[exchange]"
+  echo "UDP to $3: $(tail -n 1 "$work/exchange.log")"
+  stop reflector
+}
+
 check_reached() {
   legged
   start_leg
@@ -58,8 +71,9 @@ check_reached() {
   ping_all "$ns_lan" $node_address 50 0.012 -s 1100
   ping_all "$ns_host" $lan_address 50 0.012 -s 1100
   head -c 4000000 /dev/urandom >"$work/blob"
-  stream "$ns_lan" "$ns_host" $node_address "$work/blob"
-  stream "$ns_host" "$ns_lan" $lan_address "$work/blob"
+  both_protocols "$ns_lan" "$ns_host" $node_address
+  both_protocols "$ns_host" "$ns_lan" $lan_address
+  equal "datagrams of ICMPv6, TCP and UDP that no queue pair is for" "$(counter host fabric.raw.drop.filter)" 0
   others "$ns_lan" $node_address
   within "what no queue pair is for is dropped" 5000 counts host fabric.raw.drop.filter 1
   in_ns "$ns_lan" ping -q -c 1 -W 1 fd00:a::c >/dev/null && fail "nobody has that address"

@@ -274,11 +274,16 @@ time.sleep(60)'
   stop silent KILL
 }
 
+descriptors_of() { find "/proc/${pid_of[$1]}/fd" -mindepth 1 | wc -l; }
+# has_descriptors MOST: no more than that, of the host and of the unit.
+has_descriptors() { [ "$(descriptors_of host)" -le "${1% *}" ] && [ "$(descriptors_of iou)" -le "${1#* }" ]; }
+
 # The LAN, the fabric and nic0 go down and come up again, over and over.
 check_flaps() {
   bring_up
-  local where what count=20 i
+  local where what count=20 i before
   [ "$long" = 0 ] || count=100
+  before="$(descriptors_of host) $(descriptors_of iou)"
   for where in "$ns_lan lan0" "$ns_host fab0" "$ns_host nic0"; do
     what=${where#* }
     for ((i = 0; i < count; i++)); do
@@ -286,6 +291,7 @@ check_flaps() {
       sleep 0.05
     done
     within "$count flaps of $what" 5000 reply "$ns_host" 10.77.0.2
+    within "no descriptor is left of the flaps of $what" 5000 has_descriptors "$before"
   done
   files_both_ways 1
 }

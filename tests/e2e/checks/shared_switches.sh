@@ -62,16 +62,22 @@ bring_up_shared() {
   wait_until 5 in_ns "$ns_second" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond to the second host"
 }
 
+# serve_both: iperf3 on the LAN, with a port for each host.
+serve_both() {
+  local server
+  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
+  start server2 "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2 -p 5202
+  for server in server server2; do wait_until 5 grep -qs listening "$work/$server.log" || fail "iperf3 does not listen"; done
+}
+
 received() { in_ns "$1" cat /sys/class/net/nic0/statistics/rx_bytes; }
 
 # Both at once: ping and iperf3; the cells of a third node in the name of others reach nobody; a host that is stopped does not
 # stop the other.
 check_two_hosts() {
   bring_up_shared 1
-  local ns server
-  start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
-  start server2 "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2 -p 5202
-  for server in server server2; do wait_until 5 grep -qs listening "$work/$server.log" || fail "iperf3 does not listen"; done
+  local ns
+  serve_both
   start stranger "$ns_sw1" "$python" -B "$e2e/hostile_node.py" 127.0.0.1 7500 "$work/stranger.key" "$(public sw1)" 60 1 10 11 12 1
   wait_until 15 grep -qs attached "$work/stranger.log" || fail "the hostile node is not attached: $(cat "$work/stranger.log")"
   # From the LAN: what waits for the one that is stopped waits in the switch.
@@ -145,8 +151,52 @@ gap_end() {
 
 replies() { in_ns "$1" ping -q -c 1 -W 0.3 10.77.0.2; }
 
+# begin_iperf: one of each host to the LAN, until end_iperf. There is room for other traffic.
+begin_iperf() {
+  serve_both
+  start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -b 50M --forceflush
+  start client2 "$ns_second" iperf3 -c 10.77.0.2 -p 5202 -t 600 -b 50M --forceflush
+}
+
+# acknowledged NS: bytes of its connections to iperf3 that the LAN has acknowledged. A connection that is made later counts from 0.
+acknowledged() {
+  in_ns "$1" ss -Htin 'dport = :5201 or dport = :5202' | grep -o 'bytes_acked:[0-9]*' | awk -F: '{ n += $2 } END { print n + 0 }'
+}
+has_acknowledged() { [ "$(acknowledged "$1")" -ge "$2" ]; }
+
+# iperf_continues WHEN: the connections of both hosts carry more, and they are those of before.
+declare -A acknowledged_before=()
+iperf_continues() {
+  local name ns now
+  for name in client client2; do
+    ns=$ns_host
+    [ $name = client ] || ns=$ns_second
+    now=$(acknowledged "$ns")
+    [ "$now" -ge "${acknowledged_before[$name]:-0}" ] || fail "iperf3 of $ns has another connection $1"
+    within "iperf3 of $ns has moved another MB $1" 15000 has_acknowledged "$ns" $((now + 1000000))
+    running $name || fail "iperf3 of $ns ended: $(tail -n 3 "$work/$name.log")"
+    acknowledged_before[$name]=$(acknowledged "$ns")
+  done
+}
+
+# end_iperf: it ends by the interrupt, after which its status is 1, and by nothing else. Its server learns of that over the
+# connection that the client has had since its start.
+end_iperf() {
+  local name
+  for name in client client2; do
+    running $name || fail "iperf3 ended: $(tail -n 3 "$work/$name.log")"
+    stop $name INT || true
+    grep -q "interrupt - the client has terminated" "$work/$name.log" || fail "the end of iperf3: $(tail -n 3 "$work/$name.log")"
+    equal "errors of iperf3" "$(grep -c "error" "$work/$name.log")" 0
+    sed -n "s/.*\(0\.00-.* sender\)$/$name: \1/p" "$work/$name.log"
+  done
+  for name in server server2; do
+    wait_until 5 grep -q "the client has terminated" "$work/$name.log" || fail "the server of iperf3: $(tail -n 3 "$work/$name.log")"
+  done
+}
+
 # Two switches between two hosts and a unit: the link in use is cut, the switch in use is killed, and both come back, under
-# one TCP connection of each host.
+# an iperf3 and a file of each host, one TCP connection each.
 check_redundant() {
   bring_up_shared 2
   local ns who
@@ -158,11 +208,14 @@ check_redundant() {
   for ns in "$ns_host" "$ns_second"; do
     start "curl-$ns" "$ns" curl -sS --max-time 60 --limit-rate 2500K -o "$work/got-$ns" http://10.77.0.2/blob
   done
+  begin_iperf
+  iperf_continues "before anything is cut"
   gap_begin "$ns_host"
   ip -n "$ns_sw1" link set p1 down
   within "the host moves to the other switch" 10000 states_are host "down up"
   within "traffic by the other switch" 10000 replies "$ns_host"
   gap_end "$ns_host" "the link in use was cut"
+  iperf_continues "after the link was cut"
   ip -n "$ns_sw1" link set p1 up
   within "the first path is back" 10000 both_are_up host
   gap_begin "$ns_host"
@@ -170,8 +223,11 @@ check_redundant() {
   within "the host moves back" 10000 states_are host "up down"
   within "traffic by the first switch" 10000 replies "$ns_host"
   gap_end "$ns_host" "the switch in use was killed"
+  iperf_continues "after the switch was killed"
   start_shared 2
   for who in host host2; do within "both paths of $who are back" 10000 both_are_up "$who"; done
+  iperf_continues "after both came back"
+  end_iperf
   for ns in "$ns_host" "$ns_second"; do
     wait_until 30 process_ended "${pid_of[curl-$ns]}" || fail "curl did not end"
     stop "curl-$ns" || fail "curl: $(cat "$work/curl-$ns.log")"

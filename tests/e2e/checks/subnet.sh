@@ -131,49 +131,99 @@ check_ring() {
   longest_gap
 }
 
-# the_nodes_are WORD...: LID, state and program of each node in the map of the manager in sw2, in the order of the file.
+# the_nodes_are WORD...: LID, state and program of each node in the map of the manager in sw2, by LID.
 the_nodes_are() {
   [ "$("$bin/splitnic" show topology --json --control "$work/switch2.sock" 2>/dev/null | "$python" -c 'import json, sys
-print(*[str(one[key]).replace(" ", "_") for one in json.load(sys.stdin)["nodes"] for key in ("lid", "state", "program")])')" = "$*" ]
+nodes = sorted(json.load(sys.stdin)["nodes"], key=lambda one: one["lid"])
+print(*[str(one[key]).replace(" ", "_") for one in nodes for key in ("lid", "state", "program")])')" = "$*" ]
 }
 
 # logged NAME WORDS COUNT: the log of the program has these words at least so often.
 logged() { [ "$(grep -c -- "$2" "$work/$1.log")" -ge "$3" ]; }
 
+# make_more_nodes: another host next to the first one, and another unit, with a separate LAN, next to the first one:
+#   $ns_second fab0 -- port 4 of sw1, port 4 of sw3 -- fab0 $ns_iou2 lan0 -- lan0 $ns_lan2
+make_more_nodes() {
+  ns_second=sn$$-e ns_iou2=sn$$-g ns_lan2=sn$$-f
+  local ns
+  for ns in "$ns_second" "$ns_iou2" "$ns_lan2"; do host_namespace "$ns" || fail "no namespace"; done
+  veth_between "$ns_second" fab0 "$ns_sw1" p4 && veth_between "$ns_sw3" p4 "$ns_iou2" fab0 &&
+    veth_between "$ns_iou2" lan0 "$ns_lan2" lan0 || fail "no wire"
+  ip -n "$ns_second" addr add 10.96.4.1/24 dev fab0
+  ip -n "$ns_sw1" addr add 10.96.4.2/24 dev p4
+  ip -n "$ns_sw3" addr add 10.96.5.2/24 dev p4
+  ip -n "$ns_iou2" addr add 10.96.5.1/24 dev fab0
+  ip -n "$ns_lan2" addr add 10.77.0.2/24 dev lan0
+  silence_interface "$ns_iou2" lan0
+  { entry nodes.hostb '' sw1:4 second && entry nodes.unit2 '' sw3:4 unit2; } >>"$work/fabric.toml"
+}
+first_switch() { ring_switch 1 --port udp://10.96.4.2:7504; }
+last_switch() { ring_switch 3 --port udp://10.96.5.2:7505; }
+
+start_more_nodes() {
+  start iou2 "$ns_iou2" "$bin/splitnic-iou" --lan "$port:lan0" --attach udp://10.96.5.2:7505 --name unit2 \
+    --key-file "$work/unit2.key" --peer "$(public sw3)" --control "$work/iou2.sock"
+  iou_address='unit2:1?via=10.96.4.2:7504' next_to_second=sw1 start_second
+}
+
+# waits_for_lid NAME COUNT: it has waited this often, and has had a LID one time less.
+waits_for_lid() {
+  within "the port of $1 waits for its LID" 5000 logged "$1" "the subnet manager is to give this port its LID" "$2"
+  ! logged "$1" "attached to port" "$2" || fail "$1 has a LID, and there is no manager"
+}
+
+# Of each node by its program: the LIDs are in the order of the names, behind those of the switches.
+declare -A lid_of=([host]=4 [host2]=5 [iou]=6 [iou2]=7)
+has_lid() { logged "$1" "attached to port .* as LID ${lid_of[$1]}$" "$2"; }
+all_are_in_the_map() {
+  within "the map has the nodes with LIDs and programs" 8000 \
+    the_nodes_are 4 up "$host_name" 5 up "$second_name" 6 up unit 7 up unit2
+}
+other_lan_responds() { in_ns "$ns_second" ping -q -c 1 -W 1 10.77.0.2; }
+
 # Nobody has written LIDs of nodes: they come from the manager, by management cells, when it is there.
 check_lids() {
   make_ring manager
-  ring_switch 1
-  ring_switch 3
+  make_more_nodes
+  first_switch
+  last_switch
   start_iou && start_host
-  within "the host's port waits for its LID" 5000 logged host "the subnet manager is to give this port its LID" 1
-  within "the unit's port waits for its LID" 5000 logged iou "the subnet manager is to give this port its LID" 1
-  ! logged host "attached to port" 1 && ! logged iou "attached to port" 1 || fail "a port has a LID, and there is no manager"
+  start_more_nodes
+  local name
+  for name in host host2 iou iou2; do waits_for_lid $name 1; done
   ring_switch 2 --manage=5
   nic_up
-  within "the map has the nodes with LIDs and programs" 8000 the_nodes_are 4 up "$host_name" 5 up unit
-  logged host "attached to port .* as LID 4$" 1 && logged iou "attached to port .* as LID 5$" 1 || fail "the nodes have other LIDs"
-  [ "$(counter host path.smp)" -ge 2 ] && [ "$(counter iou path.smp)" -ge 2 ] || fail "the LIDs came otherwise than by SMP"
+  second_nic_up 10.77.0.3
+  within "the LAN of the other unit responds to the other host" 10000 other_lan_responds
+  all_are_in_the_map
+  for name in host host2 iou iou2; do
+    has_lid $name 1 || fail "$name has another LID"
+    counts $name path.smp 2 || fail "the LID of $name came otherwise than by SMP"
+  done
   start ping "$ns_host" ping -D -i 0.05 -W 1 10.77.0.2
   within "pings have replies" 15000 replies_since "$(replies)"
   # Without the manager those that have a LID keep it, and one that comes waits.
   stop switch2 KILL
   sleep 3  # after 2 s it is silent
   within "pings have replies" 15000 replies_since "$(replies)"
+  other_lan_responds >/dev/null || fail "the other LAN does not respond without the manager"
   stop iou KILL
   start_iou
-  within "the unit's port waits for its LID" 5000 logged iou "the subnet manager is to give this port its LID" 1
+  waits_for_lid iou 1
   sleep 1
   ! logged iou "attached to port" 1 || fail "the unit has a LID, and there is no manager"
   ring_switch 2 --manage=5
   within "pings have replies" 15000 replies_since "$(replies)"
   # A switch that starts again has lost all LIDs.
   stop switch3 KILL
-  ring_switch 3
-  within "the unit's port waits for its LID once more" 5000 logged iou "the subnet manager is to give this port its LID" 2
-  within "the unit's port has it once more" 15000 logged iou "attached to port .* as LID 5$" 2
+  last_switch
+  for name in iou iou2; do
+    within "the port of $name waits for its LID once more" 5000 logged $name "the subnet manager is to give this port its LID" 2
+    within "the port of $name has it once more" 15000 has_lid $name 2
+  done
   within "pings have replies" 15000 replies_since "$(replies)"
-  within "the map has the nodes with LIDs and programs" 8000 the_nodes_are 4 up "$host_name" 5 up unit
+  within "the LAN of the other unit responds to the other host" 15000 other_lan_responds
+  all_are_in_the_map
 }
 
 # partition NAME ID NODE...
@@ -182,7 +232,18 @@ partition() {
   [ $# = 2 ] || printf 'members = [%s]\n' "$(printf '"%s", ' "${@:3}")"
 }
 
-# Who is in which partition is the manager's to set, and changes in a running subnet.
+# pings_by SWITCH USED UNUSED: 20 pings and their replies leave the switch on the one lane, and nothing on the other one.
+pings_by() {
+  local used unused
+  read -r used unused < <(counters "$1" "switch.lane$2.tx.cell" "switch.lane$3.tx.cell")
+  ping_all "$ns_host" 10.77.0.2 20
+  used=$(($(counter "$1" "switch.lane$2.tx.cell") - used))
+  echo "cells of $1 on lane $2: $used for 20 pings and their replies"
+  [ $used -ge 40 ] || fail "$1 forwards $used cells on lane $2 for 20 pings and their replies"
+  equal "cells of $1 on lane $3" "$(counter "$1" "switch.lane$3.tx.cell")" "$unused"
+}
+
+# Who is in which partition, and which lane a service level has at a switch, is the manager's to set, and changes in a running subnet.
 check_policy() {
   make_ring
   printf 'policy = "manager"\n' | cat - "$work/fabric.toml" >"$work/ring.toml"
@@ -199,6 +260,7 @@ check_policy() {
   within "the LAN responds" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   local name
   for name in switch1 switch2 switch3; do equal "policies of $name" "$(counter "$name" subnet.policy)" 1; done
+  for name in switch1 switch3; do pings_by $name 0 2; done
   # The manager's file counts, and no other.
   { cat "$work/ring.toml" && partition office 0x8001 unit && partition lab 0x8002 hosta; } >"$work/fabric.toml"
   equal "the reply of a switch without --manage" "$(ask switch1 reload)" \
@@ -208,9 +270,13 @@ check_policy() {
   within "sw1 has another policy" 1000 counts switch1 subnet.policy 2
   within "the host is cut off" 5000 lan_is_silent
   equal "policies of sw3" "$(counter switch3 subnet.policy)" 1
-  cp "$work/together.toml" "$work/fabric.toml"
+  # One reload has both: the partition is as before, and level 0, that of frames, has another lane at sw1.
+  sed '/^\[switches.sw1\]/a lanes = [2, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]' "$work/together.toml" >"$work/fabric.toml"
   kill -HUP "${pid_of[switch2]}"
   within "the LAN responds once more" 15000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  equal "policies of sw3" "$(counter switch3 subnet.policy)" 1
+  pings_by switch1 2 0
+  pings_by switch3 0 2
   # Without a manager it stays; a switch that starts again waits for one.
   stop switch2 KILL
   sleep 3
@@ -220,4 +286,5 @@ check_policy() {
   within "sw1 passes nothing of the host" 10000 counts switch1 switch.drop.partition 1
   ring_switch 2 --manage=5
   within "the LAN responds after all" 20000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  pings_by switch1 2 0
 }
