@@ -2,8 +2,8 @@
 # Installs what the build, the demo and the tests need on Debian 12, prints what it installs,
 # and starts no service: packages that would start one (nginx, dnsmasq, openvpn) are unpacked
 # under a policy that returns "do not start", and their units stay as Debian ships them. Those that
-# configure networks are here for their parsers: their units are disabled if this installs them, so
-# that they do not take over the network at the next boot.
+# configure networks are here for their parsers, and Open vSwitch for a comparison: their units are
+# disabled if this installs them, so that they do not take over the network at the next boot.
 #   scripts/install-deps.sh            everything (build, demo, tests)
 #   scripts/install-deps.sh --build    only what a build needs
 #   scripts/install-deps.sh --package  that, and what makes packages of it
@@ -18,7 +18,7 @@ build=(g++ cmake ninja-build ccache lld pkg-config git
 [ "$(dpkg --print-architecture)" = amd64 ] && build+=(libipsec-mb-dev)
 demo=(iproute2 iputils-ping dnsmasq-base udhcpc nginx-light curl iperf3 procps ethtool)
 tests=(clang clang-tidy clang-format libclang-rt-14-dev tcpreplay tshark openvpn socat strace
-  wireguard-go wireguard-tools
+  wireguard-go wireguard-tools openvswitch-switch
   libfabric-bin linux-perf
   python3 python3-cryptography groff-base cmark-gfm python3-jsonschema python3-prometheus-client systemd
   lintian systemd-container zsh fish chromium-headless-shell poppler-utils
@@ -30,6 +30,7 @@ tests+=(podman runc)
 # Package and units of those that configure networks.
 configurators=(network-manager:NetworkManager.service,NetworkManager-wait-online.service,NetworkManager-dispatcher.service
   ifupdown:networking.service
+  openvswitch-switch:openvswitch-switch.service
   podman:podman.socket,podman.service,podman-auto-update.timer,podman-auto-update.service,podman-restart.service)
 # build-essential is what dpkg-buildpackage asks for besides the Build-Depends.
 package=(build-essential dpkg-dev debhelper)
