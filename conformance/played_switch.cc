@@ -62,6 +62,15 @@ fabric::SmpNode PlayedSwitch::node() const {
   return out;
 }
 
+fabric::SmpLoad PlayedSwitch::load() {
+  fabric::SmpLoad out;
+  for (PlayedPort& port : ports) {
+    port.cells += port.number;
+    out.ports.at(out.port_count++) = {port.number, port.cells};
+  }
+  return out;
+}
+
 OwnedSmp PlayedSwitch::serve(const Smp& request) {
   OwnedSmp reply;
   reply.smp.method = SmpMethod::kReply;
@@ -75,6 +84,10 @@ OwnedSmp PlayedSwitch::serve(const Smp& request) {
     reported_changes = changes;
     reply.body.resize(mine.bytes());
     fabric::emit_smp_node(reply.body, mine);
+  } else if (request.attribute == SmpAttribute::kLoad && request.method == SmpMethod::kGet) {
+    const fabric::SmpLoad mine = load();
+    reply.body.resize(mine.bytes());
+    fabric::emit_smp_load(reply.body, mine);
   } else if (request.attribute == SmpAttribute::kTable) {
     SmpTable part, out;
     static_cast<void>(fabric::parse_smp_table(request.body, part));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "conformance/end.h"
 #include "fabric_emul/wire/smp.h"
+#include "fabric_emul/wire/smp_load.h"
 
 namespace splitnic::conformance {
 
@@ -39,7 +40,8 @@ struct PlayedPort {
   fabric::Lid lid{};           // of the peer, as it is reported
   fabric::Eui64 eui64{};       // of the peer
   State state = State::kUp;
-  bool is_right = true;  // false: it contradicts the topology file
+  bool is_right = true;     // false: it contradicts the topology file
+  std::uint64_t cells = 0;  // in the last reply to GET LOAD
   bool is_up() const { return state != State::kDown; }
 };
 
@@ -76,6 +78,7 @@ struct PlayedSwitch {
   // Returns the reply of a right agent to GET or SET that has come by this route.
   OwnedSmp serve(const fabric::Smp& request);
   fabric::SmpNode node() const;
+  fabric::SmpLoad load();  // of each port more cells than the last one
 
  private:
   struct Staged {

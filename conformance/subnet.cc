@@ -219,7 +219,8 @@ bool Subnet::check_request(const PlayedSwitch& to, const Asked& asked) {
     outcome().fail("requests of a manager with one priority", "another one");
     return false;
   }
-  if (!asked.is_first() && !asked.is_node() && !asked.is_read() && !asked.sets_table()) {
+  if (!asked.is_first() && !asked.is_node() && !asked.is_load() && !asked.is_read() &&
+      !asked.sets_table()) {
     outcome().fail("requests of a manager that this page has", "another one");
     return false;
   }

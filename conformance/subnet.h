@@ -39,6 +39,7 @@ struct Asked {
   bool is_first() const { return is(fabric::SmpMethod::kSet, fabric::SmpAttribute::kManager); }
   bool is_node() const { return is(fabric::SmpMethod::kGet, fabric::SmpAttribute::kNode); }
   bool is_read() const { return is(fabric::SmpMethod::kGet, fabric::SmpAttribute::kTable); }
+  bool is_load() const { return is(fabric::SmpMethod::kGet, fabric::SmpAttribute::kLoad); }
   bool sets_table() const { return is(fabric::SmpMethod::kSet, fabric::SmpAttribute::kTable); }
   bool is_stage(fabric::SmpTable::Stage stage) const {
     return sets_table() && smp.table().stage == stage;

@@ -79,7 +79,7 @@ base::Result<control::FabricMap> SwitchAdmin::fabric_map() const {
   for (const Subnet& subnet : subnets_) {
     if (subnet.manages != nullptr && subnet.manages->is_master()) {
       return map_of(*subnet.topology, subnet.manages->found(), subnet.manages->nodes().programs(),
-                    options_.common.name());
+                    subnet.manages->loads().per_second(), options_.common.name());
     }
     if (!obeyed) obeyed = manager(subnet);
   }

@@ -3,16 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 
 namespace splitnic::fabric_switch {
 namespace {
 
 using fabric::Lid;
+using fabric::PortLoads;
 using fabric::PortPlace;
 using fabric::SmpNode;
 
-control::FabricMap::Place shown(const PortPlace& place) { return {place.of_switch, place.port}; }
+control::FabricMap::Place shown(const PortPlace& place, const PortLoads::CellsPerSecond& loads) {
+  const auto load = loads.find(place);
+  return {place.of_switch, place.port,
+          load == loads.end() ? std::nullopt : std::optional(load->second)};
+}
 
 // The state of the link at a port whose neighbour has this LID in the file.
 std::string_view state_at(const fabric::SubnetView::Reports& found, const PortPlace& place,
@@ -37,7 +43,8 @@ std::string_view worse(std::string_view a, std::string_view b) {
 }  // namespace
 
 control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView::Reports& found,
-                          const fabric::NodeSetup::Programs& programs, const std::string& manager) {
+                          const fabric::NodeSetup::Programs& programs,
+                          const PortLoads::CellsPerSecond& loads, const std::string& manager) {
   control::FabricMap out;
   out.manager = manager;
   std::map<std::string_view, Lid> lids;
@@ -47,14 +54,14 @@ control::FabricMap map_of(const fabric::Topology& file, const fabric::SubnetView
   }
   for (const auto& one : file.nodes) {
     const auto program = programs.find(one.at);
-    out.nodes.push_back({one.name, one.lid.value, shown(one.at),
+    out.nodes.push_back({one.name, one.lid.value, shown(one.at, loads),
                          std::string(state_at(found, one.at, one.lid)), one.lids().count(),
                          program == programs.end() ? std::string() : program->second});
   }
   for (const auto& one : file.cables) {
     const auto a = state_at(found, one.a, lids.at(one.b.of_switch));
     const auto b = state_at(found, one.b, lids.at(one.a.of_switch));
-    out.cables.push_back({shown(one.a), shown(one.b), std::string(worse(a, b))});
+    out.cables.push_back({shown(one.a, loads), shown(one.b, loads), std::string(worse(a, b))});
   }
   return out;
 }

@@ -32,16 +32,14 @@ using fabric::session::PublicKey;
 
 std::string line_of(const control::TomlPlace& at) { return " in line " + std::to_string(at.line); }
 
-// Reads the name of a kind to `to`, and keeps the field for errors of its use.
+// Reads the name of a kind to `to`.
 template <class Kind>
-base::Status read_kind(const TomlValue& value, const std::string& kinds,
-                       std::optional<Kind> (*parse)(std::string_view), Kind& to,
-                       std::optional<TomlField>& field) {
-  field.emplace(value, value.name);
-  const auto text = field->text(kinds);
+base::Status read_kind(const TomlField& field, const std::string& kinds,
+                       std::optional<Kind> (*parse)(std::string_view), Kind& to) {
+  const auto text = field.text(kinds);
   if (!text) return text.error();
   const auto kind = parse(*text);
-  if (!kind) return field->is_not(kinds);
+  if (!kind) return field.is_not(kinds);
   to = *kind;
   return {};
 }
@@ -80,7 +78,7 @@ class TopologyReader {
   TakenLids lids_;
   std::map<PublicKey, control::TomlPlace> taken_keys_;
   TopologyPlaces places_;
-  std::optional<TomlField> routing_, per_, lids_from_, policy_from_;
+  std::optional<TomlField> routing_, per_, lids_from_;
   bool has_queues_ = false;  // a node has several
 };
 
@@ -273,8 +271,8 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
   NetworkFields network;
   const auto lids = std::ranges::find(file.inside, "lids", &TomlValue::name);
   if (lids != file.inside.end()) {
-    auto read = read_kind(*lids, "file or manager", fabric::parse_given_by, topology_.lids_from,
-                          lids_from_);
+    auto read = read_kind(lids_from_.emplace(*lids, lids->name), "file or manager",
+                          fabric::parse_given_by, topology_.lids_from);
     if (!read) return read.error();
   }
   for (const TomlValue& value : file.inside) {
@@ -284,14 +282,14 @@ base::Result<TopologyFile> TopologyReader::read(const TomlValue& file) {
     if (value.name == "cables") {
       read = read_cables(value);
     } else if (value.name == "routing") {
-      read = read_kind(value, std::string(fabric::kRoutingNames), fabric::parse_routing,
-                       topology_.routing, routing_);
+      read = read_kind(routing_.emplace(value, value.name), std::string(fabric::kRoutingNames),
+                       fabric::parse_routing, topology_.routing);
     } else if (value.name == "tables") {
-      read = read_kind(value, "per_switch or per_input", fabric::parse_tables_per,
-                       topology_.tables_per, per_);
+      read = read_kind(per_.emplace(value, value.name), "per_switch or per_input",
+                       fabric::parse_tables_per, topology_.tables_per);
     } else if (value.name == "policy") {
-      read = read_kind(value, "file or manager", fabric::parse_given_by, topology_.policy_from,
-                       policy_from_);
+      read = read_kind(TomlField(value, value.name), "file or manager", fabric::parse_given_by,
+                       topology_.policy_from);
     } else if (value.name == "pin_vl") {
       const auto flag = TomlField(value, "pin_vl").flag();
       if (!flag) return flag.error();

@@ -7,19 +7,16 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
+
+#include "control/report/load_colours.h"
 
 namespace splitnic::tools {
 namespace {
 
+using control::kColourOfDown;
+using control::kLoadColours;
 using fabric::simulation::LineLoad;
-
-// From no load to all of it; the last one is a link that is down.
-constexpr std::array<std::string_view, 12> kColours = {"#f4f1e8", "#fdecb5", "#fddc8a", "#fdc566",
-                                                       "#fba94c", "#f68b3e", "#ec6a33", "#da462b",
-                                                       "#bb2525", "#a01a20", "#7a0d1b", "#8c96a3"};
-constexpr std::size_t kDown = kColours.size() - 1;
 
 constexpr int kPortWidth = 10, kHalfHeight = 9, kLabelHeight = 12, kGap = 12, kHeadHeight = 62;
 
@@ -30,9 +27,7 @@ struct PortLoads {
 };
 
 std::size_t colour_of(const LineLoad& line) {
-  if (!line.is_up) return kDown;
-  const auto step = static_cast<std::size_t>(std::lround(line.utilisation * (kDown - 1)));
-  return std::min(kDown - 1, step);
+  return line.is_up ? control::colour_of_load(line.utilisation) : kColourOfDown;
 }
 
 std::pair<std::string, std::uint8_t> split_place(const std::string& place) {
@@ -88,18 +83,20 @@ class Picture {
         "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n"
         "<text x=\"{2}\" y=\"20\" font-size=\"13\">{3}</text>\n",
         width, height, kGap, title);
-    for (std::size_t colour = 0; colour < kColours.size(); ++colour) {
+    for (std::size_t colour = 0; colour < kLoadColours.size(); ++colour) {
       const int x = kGap + static_cast<int>(colour) * kLegendWidth;
-      const std::string label =
-          colour == kDown ? "down" : fmt::format("{} %", colour * 100 / (kDown - 1));
+      const std::string label = colour == kColourOfDown
+                                    ? "down"
+                                    : fmt::format("{} %", colour * 100 / (kColourOfDown - 1));
       svg += fmt::format(
           "<rect x=\"{0}\" y=\"30\" width=\"{1}\" height=\"9\" fill=\"{2}\"/>"
           "<text x=\"{0}\" y=\"50\">{3}</text>\n",
-          x, kLegendWidth - 2, kColours.at(colour), label);
+          x, kLegendWidth - 2, kLoadColours.at(colour), label);
     }
-    for (std::size_t colour = 0; colour < kColours.size(); ++colour) {
+    for (std::size_t colour = 0; colour < kLoadColours.size(); ++colour) {
       if (paths_.at(colour).empty()) continue;
-      svg += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", kColours.at(colour), paths_.at(colour));
+      svg +=
+          fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", kLoadColours.at(colour), paths_.at(colour));
     }
     return svg + tiles_ + "</svg>\n";
   }
@@ -117,7 +114,7 @@ class Picture {
 
   int columns_, tile_width_;
   int count_ = 0;
-  std::array<std::string, kColours.size()> paths_;
+  std::array<std::string, kLoadColours.size()> paths_;
   std::string tiles_;
 };
 

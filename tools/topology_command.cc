@@ -6,14 +6,19 @@
 namespace splitnic::tools {
 
 void add_topology(CLI::App& show, TopologyArguments& into) {
-  auto* topology = show.add_subcommand(
-      "topology", "Switches, nodes and cables of the fabric, as its subnet manager has found them");
+  auto* topology = show.add_subcommand("topology",
+                                       "Switches, nodes and cables of the fabric and their load, "
+                                       "as its subnet manager has found them");
   topology
       ->add_option("node", into.node,
                    "Its --name: the switch with the manager (default: the only program there is)")
       ->type_name("NODE");
   auto* json = topology->add_flag("-j,--json", into.json, "As JSON");
-  topology->add_flag("--dot", into.dot, "Print as Graphviz (dot -Tsvg)")->excludes(json);
+  auto* dot = topology->add_flag("--dot", into.dot, "Print as Graphviz (dot -Tsvg)");
+  dot->excludes(json);
+  topology->add_flag("--svg", into.svg, "As a picture (SVG): each link in the colour of its load")
+      ->excludes(json)
+      ->excludes(dot);
   topology->add_option("--control", into.socket, "Control socket of the program, or its --name")
       ->type_name("PATH");
 }
@@ -24,6 +29,7 @@ int run_topology(const TopologyArguments& typed) {
   using control::FabricMapForm;
   const FabricMapForm form = typed.json  ? FabricMapForm::kJson
                              : typed.dot ? FabricMapForm::kDot
+                             : typed.svg ? FabricMapForm::kSvg
                                          : FabricMapForm::kText;
   control::Request request;
   request.command = control::Command::kTopology;

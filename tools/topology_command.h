@@ -13,6 +13,7 @@ struct TopologyArguments {
   std::string socket;
   bool json = false;
   bool dot = false;
+  bool svg = false;
 };
 
 // As a subcommand of `show`.

@@ -86,7 +86,7 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "method_0", "An SMP of method 0", byte(1, 0));
   add_dropped(group, "method_5", "An SMP of an unknown method", byte(1, 5));
   add_dropped(group, "attribute_0", "An SMP of attribute 0", byte(2, 0));
-  add_dropped(group, "attribute_7", "An SMP of an unknown attribute", byte(2, 7));
+  add_dropped(group, "attribute_8", "An SMP of an unknown attribute", byte(2, 8));
   add_dropped(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped(group, "hops_65", "An SMP with 65 hops", [](ByteVector& smp) {
     smp.at(16) = std::byte{65};
@@ -106,6 +106,11 @@ void add_formats(SubnetGroup& group) {
   add_dropped(group, "cut", "An SMP whose fixed part is cut",
               [](ByteVector& smp) { smp.resize(8); });
   add_dropped(group, "node_with_a_body", "GET NODE with a body", [](ByteVector& smp) {
+    smp.at(19) = std::byte{12};
+    smp.resize(smp.size() + 12);
+  });
+  add_dropped(group, "load_with_a_body", "GET LOAD with a body", [](ByteVector& smp) {
+    smp.at(2) = static_cast<std::byte>(SmpAttribute::kLoad);
     smp.at(19) = std::byte{12};
     smp.resize(smp.size() + 12);
   });
@@ -161,7 +166,7 @@ void add_table_formats(SubnetGroup& group) {
 void add_formats_on_the_way(SubnetGroup& group) {
   add_dropped_on_the_way(group, "format", "An SMP of another format", byte(0, 2));
   add_dropped_on_the_way(group, "method_5", "An SMP of an unknown method", byte(1, 5));
-  add_dropped_on_the_way(group, "attribute_7", "An SMP of an unknown attribute", byte(2, 7));
+  add_dropped_on_the_way(group, "attribute_8", "An SMP of an unknown attribute", byte(2, 8));
   add_dropped_on_the_way(group, "status_of_a_request", "A request with a status", byte(3, 1));
   add_dropped_on_the_way(group, "longer", "An SMP that is longer than its counts",
                          [](ByteVector& smp) { smp.resize(smp.size() + 4); });

@@ -234,11 +234,37 @@ void add_late_replies(SubnetGroup& group) {
                     });
 }
 
+// A manager may read loads, and manages without them.
+void add_loads(SubnetGroup& group) {
+  const auto add = [&](const std::string& name, const std::string& what,
+                       unsigned (*change)(OwnedSmp & reply)) {
+    group.add(name, "P-SUBN-32", "A switch that " + what + " to GET LOAD is managed as before.",
+              [change](Subnet& s) {
+                if (!s.begin()) return;
+                s.on_reply = [change](const Asked& one, OwnedSmp& reply) -> unsigned {
+                  return one.is_load() ? change(reply) : 1U;
+                };
+                s.set_cable("east", 3, PlayedPort::State::kDown);
+                if (!await_right(s)) return;
+                s.listen(2 * kSweepEvery);
+                s.set_cable("east", 3, PlayedPort::State::kHeld);
+                await_right(s);
+              });
+  };
+  add("load_never_replied", "never replies", [](OwnedSmp&) { return 0U; });
+  add("load_bad", "replies bad", [](OwnedSmp& reply) {
+    reply.smp.status = SmpStatus::kBad;
+    reply.body.clear();
+    return 1U;
+  });
+}
+
 // A switch or port that the file has otherwise is not used, and nothing leads there.
 void add_contradictions(SubnetGroup& group) {
   const auto add = [&](const std::string& name, const std::string& what,
-                       std::function<void(Subnet & s)> change) {
-    group.add(name, "P-SUBN-7", what + " is not used.", [change = std::move(change)](Subnet& s) {
+                       std::function<void(Subnet & s)> change,
+                       const std::string& clause = "P-SUBN-7") {
+    group.add(name, clause, what + " is not used.", [change = std::move(change)](Subnet& s) {
       if (!s.begin()) return;
       change(s);
       s.send_trap("far");
@@ -270,6 +296,13 @@ void add_contradictions(SubnetGroup& group) {
       return 1;
     };
   });
+  add(
+      "node_eui64_of_another", "A switch with the EUI-64 of one that the file has before it",
+      [](Subnet& s) {
+        s.at("far").eui64 = s.at("west").eui64;
+        s.at("far").is_right = false;
+      },
+      "P-SUBN-31");
   add("port_other_lid", "A port with another LID at its cable", [](Subnet& s) {
     s.at("west").find(3)->lid = Lid(77);
     s.at("west").find(3)->is_right = false;
@@ -294,6 +327,7 @@ std::vector<Case> manager_reply_cases() {
   SubnetGroup group("manager");
   add_replies(group);
   add_late_replies(group);
+  add_loads(group);
   add_contradictions(group);
   return group.take();
 }

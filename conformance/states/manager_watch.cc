@@ -81,6 +81,7 @@ class ManagerWatch final : public Watch {
   }
 
   void on_request(const Smp& smp, base::Time at) {
+    if (smp.attribute == SmpAttribute::kLoad) return;  // in no state, and whatever the reply is
     const auto known = requests_.find(smp.transaction);
     if (known != requests_.end()) {
       Request& again = known->second;

@@ -265,7 +265,7 @@ base::Result<FabricMap> Admin::fabric_map() const {
 
 Reply Admin::topology(const std::string& form) const {
   const auto as = parse_fabric_map_form(form);
-  if (!as) return {ReplyStatus::kBadRequest, "the topology is shown as text, json or dot"};
+  if (!as) return {ReplyStatus::kBadRequest, "the topology is shown as text, json, dot or svg"};
   const auto map = fabric_map();
   if (!map) return {ReplyStatus::kRefused, map.error().text()};
   return {ReplyStatus::kOk, fabric_map_text(*map, *as)};

@@ -1,6 +1,6 @@
 // The map of a fabric, which `splitnic show topology` prints: switches, nodes and cables of a
-// subnet with their states, as values, and their forms: a text for people, JSON (docs/CLI.md), and
-// the language of Graphviz. Pure.
+// subnet with their states and loads, as values, and their forms: a text for people, JSON
+// (docs/CLI.md), the language of Graphviz, and a picture (fabric_map_svg.h). Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@ struct FabricMap {
   struct Place {
     std::string of_switch;
     std::uint64_t port = 0;
+    // Of what the switch forwards out of this port. Nothing: it is not known.
+    std::optional<std::uint64_t> cells_per_second{};
   };
   struct Switch {
     std::string name;
@@ -40,11 +42,14 @@ struct FabricMap {
   std::vector<Cable> cables;
 };
 
-enum class FabricMapForm : std::uint8_t { kText, kJson, kDot };
-// "text", "json" or "dot".
+enum class FabricMapForm : std::uint8_t { kText, kJson, kDot, kSvg };
+// "text", "json", "dot" or "svg".
 std::string_view name(FabricMapForm form);
 std::optional<FabricMapForm> parse_fabric_map_form(std::string_view text);
 
 std::string fabric_map_text(const FabricMap& map, FabricMapForm form);
+
+// "SWITCH:PORT", as the topology file writes it.
+std::string place_text(const FabricMap::Place& place);
 
 }  // namespace splitnic::control

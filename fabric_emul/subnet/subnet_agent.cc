@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/subnet/table_blocks.h"
+#include "fabric_emul/wire/smp_load.h"
 
 namespace splitnic::fabric {
 
@@ -139,6 +140,8 @@ void SubnetAgent::serve(const Smp& request) {
   } else if (request.attribute == SmpAttribute::kNode && request.method == SmpMethod::kGet) {
     body_bytes = serve_node(request, body);
     reply.is_cut_off = switch_.is_cut_off();
+  } else if (request.attribute == SmpAttribute::kLoad && request.method == SmpMethod::kGet) {
+    body_bytes = serve_load(body);
   } else {
     reply.status = SmpStatus::kBad;
     if (request.attribute == SmpAttribute::kPort) body_bytes = emit_smp_port(body, {});
@@ -199,6 +202,16 @@ std::size_t SubnetAgent::serve_node(const Smp& request, base::MutableBytes body)
   return emit_smp_node(body, node);
 }
 
+std::size_t SubnetAgent::serve_load(base::MutableBytes body) const {
+  SmpLoad load;
+  for (const Switch::PortView& port : switch_.ports()) {
+    load.ports[load.port_count++] = {port.number, port.tx_cells};
+  }
+  std::ranges::sort(load.ports.begin(), load.ports.begin() + static_cast<long>(load.port_count), {},
+                    &SmpLoad::Port::number);
+  return emit_smp_load(body, load);
+}
+
 SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
                                    std::size_t& body_bytes) {
   SmpTable part;
@@ -225,17 +238,22 @@ SmpStatus SubnetAgent::serve_table(const Smp& request, base::MutableBytes body,
   return status;
 }
 
+// Everyone may read it, and the manager that this switch obeys may set it.
+template <class Set>
+SmpStatus SubnetAgent::serve_setting(const Smp& request, GivenBy from, const Set& set) {
+  if (from != GivenBy::kManager) return SmpStatus::kBad;
+  if (request.method != SmpMethod::kSet) return SmpStatus::kDone;
+  if (!obeys(request.manager)) return SmpStatus::kRefused;
+  heard_at_ = now_;
+  return set();
+}
+
 SmpStatus SubnetAgent::serve_lids(const Smp& request, base::MutableBytes body,
                                   std::size_t& body_bytes) {
   SmpLids part;
   parse_smp_lids(request.body, part);  // the SMP was parsed with it
-  SmpStatus status = SmpStatus::kDone;
-  if (switch_.plan().lids_from != GivenBy::kManager) {
-    status = SmpStatus::kBad;
-  } else if (request.method == SmpMethod::kSet) {
-    if (obeys(request.manager)) heard_at_ = now_;
-    status = obeys(request.manager) ? set_lids(part) : SmpStatus::kRefused;
-  }
+  const SmpStatus status =
+      serve_setting(request, switch_.plan().lids_from, [&] { return set_lids(part); });
   SmpLids out;
   if (lids_check_) {
     out.count = static_cast<std::uint16_t>(switch_.plan().nodes.size());
@@ -261,13 +279,8 @@ SmpStatus SubnetAgent::serve_policy(const Smp& request, base::MutableBytes body,
                                     std::size_t& body_bytes) {
   SmpPolicy part;
   parse_smp_policy(request.body, part);  // the SMP was parsed with it
-  SmpStatus status = SmpStatus::kDone;
-  if (switch_.plan().policy_from != GivenBy::kManager) {
-    status = SmpStatus::kBad;
-  } else if (request.method == SmpMethod::kSet) {
-    if (obeys(request.manager)) heard_at_ = now_;
-    status = obeys(request.manager) ? set_policy(part) : SmpStatus::kRefused;
-  }
+  const SmpStatus status =
+      serve_setting(request, switch_.plan().policy_from, [&] { return set_policy(part); });
   SmpPolicy out;
   out.count = policy_bytes_;
   out.check = policy_check_;

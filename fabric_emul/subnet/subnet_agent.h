@@ -87,8 +87,11 @@ class SubnetAgent final : private SmpReceiver {
   void serve(const Smp& request);
   SmpStatus serve_manager(const Smp& request);
   std::size_t serve_node(const Smp& request, base::MutableBytes body);
+  std::size_t serve_load(base::MutableBytes body) const;
   SmpStatus serve_table(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
   SmpStatus set_part(const SmpTable& part);
+  template <class Set>
+  SmpStatus serve_setting(const Smp& request, GivenBy from, const Set& set);
   SmpStatus serve_lids(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);
   SmpStatus set_lids(const SmpLids& part);
   SmpStatus serve_policy(const Smp& request, base::MutableBytes body, std::size_t& body_bytes);

@@ -1,6 +1,7 @@
 #include "fabric_emul/subnet/subnet_view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
@@ -30,6 +31,23 @@ void SubnetView::on_report(const Topology::Switch& expected, const SmpNode& node
   refused_.erase(whole);
   SmpNode& report = reports_[expected.name] = node;
   for (SmpNode::PortInfo& info : report.ports) check_port({expected.name, info.number}, info);
+}
+
+void SubnetView::refuse_copies() {
+  std::map<Eui64, std::string> first;
+  std::set<std::string> copies;
+  for (const Topology::Switch& one : file_.switches) {
+    const SmpNode* const report = report_of(one.name);
+    if (report == nullptr) continue;
+    const auto [at, is_first] = first.emplace(report->eui64, one.name);
+    if (is_first) continue;
+    copies.insert(one.name);
+    reports_.erase(one.name);
+    if (copies_.contains(one.name)) continue;
+    base::log_warn("refused by the subnet manager: switch " + one.name +
+                   " has the EUI-64 of switch " + at->second + ": stop the copy");
+  }
+  copies_ = std::move(copies);
 }
 
 void SubnetView::check_port(const PortPlace& place, const SmpNode::PortInfo& info) {

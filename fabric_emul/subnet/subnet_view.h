@@ -16,6 +16,9 @@
 
 namespace splitnic::fabric {
 
+// The end of a log line about a switch whose file is another one.
+inline constexpr const char* kGiveTheSameFile = ": give all switches the same file";
+
 class SubnetView {
  public:
   using Reports = std::map<std::string, SmpNode>;  // by the name of the switch
@@ -29,6 +32,9 @@ class SubnetView {
   // file is refused: the report, if it is of another switch, or else the port. Each refusal is
   // logged once, until the place is as the file has it.
   void on_report(const Topology::Switch& expected, const SmpNode& node);
+  // All reports of the sweep are there: of switches with the same EUI-64 the first of the file
+  // counts, and the others are refused and logged once.
+  void refuse_copies();
 
   struct Neighbour {
     std::uint8_t port;
@@ -67,7 +73,8 @@ class SubnetView {
   std::map<PortPlace, PortPlace> cables_;  // from each end to the other
   std::map<PortPlace, const Topology::Node*> nodes_;
   Reports reports_;
-  std::set<PortPlace> refused_;  // and logged; port 0: the switch
+  std::set<PortPlace> refused_;   // and logged; port 0: the switch
+  std::set<std::string> copies_;  // refused for their EUI-64, and logged
 };
 
 }  // namespace splitnic::fabric

@@ -8,6 +8,7 @@
 #include "fabric_emul/wire/init.h"
 #include "fabric_emul/wire/mgmt.h"
 #include "fabric_emul/wire/smp.h"
+#include "fabric_emul/wire/smp_load.h"
 
 namespace splitnic::fabric {
 
@@ -60,6 +61,14 @@ std::string mgmt_text(base::Bytes payload) {
   return text;
 }
 
+std::string load_text(const SmpLoad& load) {
+  std::string text = " [cells";
+  for (const SmpLoad::Port& port : load.used_ports()) {
+    text += fmt::format(" {}:{}", port.number, port.cells);
+  }
+  return text + "]";
+}
+
 std::string body_text(const Smp& smp) {
   SmpNode node;
   SmpTable table;
@@ -70,6 +79,11 @@ std::string body_text(const Smp& smp) {
       text += fmt::format(" {}:{}:{}", port.number, name(port.state), port.lid.value);
     }
     return text + "]";
+  }
+  SmpLoad load;
+  if (smp.attribute == SmpAttribute::kLoad && !smp.body.empty() &&
+      parse_smp_load(smp.body, load) == SmpError::kNone) {
+    return load_text(load);
   }
   if (smp.attribute != SmpAttribute::kTable || parse_smp_table(smp.body, table) != SmpError::kNone)
     return {};

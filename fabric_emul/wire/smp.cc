@@ -7,6 +7,7 @@
 #include "base/endian.h"
 #include "base/node_name.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_load.h"
 #include "fabric_emul/wire/smp_policy.h"
 
 namespace splitnic::fabric {
@@ -91,7 +92,7 @@ SmpError check_policy_body(const Smp& smp) {
   return part.data.empty() != sets ? SmpError::kNone : SmpError::kBody;
 }
 
-// NODE has a body where a GET of it is done; MANAGER has none, nor has GET of PORT.
+// NODE and LOAD have a body where a GET of them is done; MANAGER has none, nor has GET of PORT.
 SmpError check_body(const Smp& smp) {
   if (smp.attribute == SmpAttribute::kTable && smp.method != SmpMethod::kTrap) {
     SmpTable table;
@@ -114,9 +115,14 @@ SmpError check_body(const Smp& smp) {
     PortLids lids;
     return parse_smp_port(smp.body, lids);
   }
-  if (smp.attribute == SmpAttribute::kNode && smp.method == SmpMethod::kReply) {
+  const bool is_done = smp.method == SmpMethod::kReply && smp.status == SmpStatus::kDone;
+  if (smp.attribute == SmpAttribute::kNode && is_done) {
     SmpNode node;
-    if (smp.status == SmpStatus::kDone) return parse_smp_node(smp.body, node);
+    return parse_smp_node(smp.body, node);
+  }
+  if (smp.attribute == SmpAttribute::kLoad && is_done) {
+    SmpLoad load;
+    return parse_smp_load(smp.body, load);
   }
   return smp.body.empty() ? SmpError::kNone : SmpError::kBody;
 }
@@ -151,6 +157,8 @@ std::string_view name(SmpAttribute attribute) {
       return "PORT";
     case SmpAttribute::kPolicy:
       return "POLICY";
+    case SmpAttribute::kLoad:
+      return "LOAD";
   }
   return "unknown";
 }
@@ -243,7 +251,7 @@ SmpError parse_smp(base::Bytes in, Smp& out) {
   if (in.size() < sizeof(bytes)) return SmpError::kShort;
   std::memcpy(&bytes, in.data(), sizeof(bytes));
   if (bytes.format != kSmpFormat || !is_one_of(bytes.method, SmpMethod::kGet, SmpMethod::kTrap) ||
-      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kPolicy) ||
+      !is_one_of(bytes.attribute, SmpAttribute::kNode, SmpAttribute::kLoad) ||
       !is_one_of(bytes.status, SmpStatus::kDone, SmpStatus::kBad) ||
       (bytes.status != 0 && bytes.method != static_cast<std::uint8_t>(SmpMethod::kReply))) {
     return SmpError::kFormat;

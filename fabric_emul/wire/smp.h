@@ -27,6 +27,7 @@ enum class SmpAttribute : std::uint8_t {
   kLids = 4,    // of all nodes; for switches
   kPort = 5,    // the LIDs of the port of an end node
   kPolicy = 6,  // lanes and partitions at a switch
+  kLoad = 7,    // the cells that a switch has forwarded out of its ports
 };
 std::string_view name(SmpMethod method);
 std::string_view name(SmpAttribute attribute);

@@ -1,11 +1,14 @@
 // Wrong agents, by the SMPs and cells at the cables of a switch. What an agent does not check the
 // relay at its port repairs on the way in.
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/endian.h"
+#include "fabric_emul/wire/smp_load.h"
 #include "tests/conformance/subnet_rules.h"
 
 namespace splitnic::conformance {
@@ -36,8 +39,8 @@ void add_agent_checks(std::vector<Fault>& all) {
     };
   };
   repaired("agent_any_method", "an unknown method counts as GET", "agent.method_5", at_most(1, 4));
-  repaired("agent_any_attribute", "an unknown attribute counts as NODE", "agent.attribute_7",
-           at_most(2, 6));
+  repaired("agent_any_attribute", "an unknown attribute counts as NODE", "agent.attribute_8",
+           at_most(2, 7));
   repaired("agent_any_port", "a route with port 33 is taken", "agent.port_33", at_most(20, 32));
   repaired("agent_any_hop", "hop 0 counts as 1", "agent.hop_0", [](RelayBytes& p) {
     if (p.size() > 17 && p[17] == std::byte{0}) p[17] = std::byte{1};
@@ -111,6 +114,37 @@ Rule send_kept(const std::shared_ptr<Kept>& kept) {
                    });
 }
 
+// Changes the ports of replies to GET LOAD.
+ChangeSmp loads(std::function<void(fabric::SmpLoad& load)> change) {
+  return [change = std::move(change)](OwnedSmp& one) {
+    fabric::SmpLoad load;
+    if (!is_reply(one) || one.smp.attribute != SmpAttribute::kLoad || one.body.empty() ||
+        fabric::parse_smp_load(one.body, load) != fabric::SmpError::kNone) {
+      return true;
+    }
+    change(load);
+    one.body.resize(load.bytes());
+    fabric::emit_smp_load(one.body, load);
+    return true;
+  };
+}
+
+void add_agent_loads(std::vector<Fault>& all) {
+  all.push_back(of_smps("agent_load_stands", "LOAD counts nothing", "agent.load", To::kSuite,
+                        loads([](fabric::SmpLoad& load) {
+                          for (auto& port : load.ports) port.cells = 0;
+                        })));
+  all.push_back(of_smps("agent_load_of_all", "LOAD counts a cell at each port", "agent.load",
+                        To::kSuite, loads([](fabric::SmpLoad& load) {
+                          std::uint64_t cells = 0;
+                          for (const auto& port : load.used_ports()) cells += port.cells;
+                          for (auto& port : load.ports) port.cells = cells;
+                        })));
+  all.push_back(of_smps("agent_load_of_cables", "LOAD has no ports of nodes", "agent.load",
+                        To::kSuite,
+                        loads([](fabric::SmpLoad& load) { load.port_count = kNodePort - 1; })));
+}
+
 void add_agent_replies(std::vector<Fault>& all) {
   const To out = To::kSuite;
   const auto of_status = [&](const std::string& name, const std::string& what,
@@ -129,6 +163,8 @@ void add_agent_replies(std::vector<Fault>& all) {
             SmpAttribute::kTable, SmpStatus::kBad);
   of_status("agent_any_policy", "a policy is taken where the file has lanes and partitions",
             "agent.policy", SmpAttribute::kPolicy, SmpStatus::kBad);
+  of_status("agent_any_load", "SET LOAD is done", "agent.load_is_not_set", SmpAttribute::kLoad,
+            SmpStatus::kBad);
   of_status("agent_serves_all", "SET NODE is done", "agent.unserved", SmpAttribute::kNode,
             SmpStatus::kBad);
   all.push_back(of_smps("agent_obeys_nobody", "a better manager is refused", "manager.yields", out,
@@ -348,6 +384,7 @@ std::vector<Fault> agent_faults() {
   std::vector<Fault> all;
   add_agent_checks(all);
   add_agent_replies(all);
+  add_agent_loads(all);
   add_passed_on(all);
   return all;
 }

@@ -126,6 +126,27 @@ void add_requests(std::vector<Fault>& all) {
                         [](OwnedSmp& one) { return one.smp.method != SmpMethod::kTrap; }));
 }
 
+// Whether any switch behind this port replies to LOAD decides over all of them.
+Fault needs_load() {
+  constexpr unsigned kOpenMax = 6;
+  return fault_of("manager_needs_load", "a switch that replies to no GET LOAD is left out",
+                  "manager.load_never_replied", [] {
+                    const auto open = std::make_shared<unsigned>(0);  // without a reply
+                    const Rule out = smp_rule(To::kSuite, [open](OwnedSmp& one) {
+                      const bool is_it = one.smp.method == SmpMethod::kGet &&
+                                         one.smp.attribute == SmpAttribute::kLoad;
+                      if (is_it) ++*open;
+                      return true;
+                    });
+                    const Rule in_rule = smp_rule(To::kTarget, [open](OwnedSmp& one) {
+                      if (!is_reply(one)) return true;
+                      if (one.smp.attribute == SmpAttribute::kLoad) *open = 0;
+                      return *open < kOpenMax || one.smp.attribute != SmpAttribute::kNode;
+                    });
+                    return both(out, in_rule);
+                  });
+}
+
 Fault any_block(const std::string& name, const std::string& of, const std::string& noticed_by,
                 SmpMethod method) {
   return fault_of(name, "the block of a REPLY to " + of + " is not compared", noticed_by, [method] {
@@ -168,6 +189,10 @@ void add_findings(std::vector<Fault>& all) {
                         "manager.node_other_name", in, nodes([](SmpNode& node) {
                           if (node.lid == kFarSwitchLid) node.name = "far";
                         })));
+  all.push_back(of_smps("manager_any_eui64", "the EUI-64 that a switch reports is not compared",
+                        "manager.node_eui64_of_another", in, nodes([](SmpNode& node) {
+                          if (node.name == "far") node.eui64 = fabric::Eui64(1);
+                        })));
   all.push_back(of_smps("manager_any_peer", "the LID at a port is not compared",
                         "manager.port_other_lid", in, nodes([](SmpNode& node) {
                           if (node.name != "west") return;
@@ -207,6 +232,7 @@ void add_findings(std::vector<Fault>& all) {
                            });
                            return both(out, in_rule);
                          }));
+  all.push_back(needs_load());
   all.push_back(any_block("manager_any_block", "GET TABLE", "manager.table_of_another_block",
                           SmpMethod::kGet));
   all.push_back(any_block("manager_any_set_block", "SET TABLE", "manager.set_of_another_block",

@@ -195,7 +195,7 @@ class NodeSmpsRun {
     smp.route.hops = smp.hop = 1;
     if ((what & 2U) != 0) {
       smp.method = static_cast<SmpMethod>(1 + in_.below(4));
-      smp.attribute = static_cast<SmpAttribute>(1 + in_.below(6));
+      smp.attribute = static_cast<SmpAttribute>(1 + in_.below(7));
     }
     if ((what & 4U) != 0) set_route(smp);
     if ((what & 8U) != 0) {

@@ -15,6 +15,7 @@
 #include "fabric_emul/wire/port_lids.h"
 #include "fabric_emul/wire/smp.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_load.h"
 #include "fabric_emul/wire/smp_policy.h"
 
 namespace splitnic::fuzz {
@@ -61,6 +62,20 @@ inline void check_bodies(base::Bytes bytes) {
     std::vector<std::byte> out(table.bytes());
     CHECK(out.size() == bytes.size() && emit_smp_table(out, table) == out.size());
     CHECK(std::ranges::equal(out, bytes) && name(table.stage) != "unknown");
+  }
+}
+
+// The body of LOAD: ports by ascending number.
+inline void check_load_body(base::Bytes bytes) {
+  fabric::SmpLoad load;
+  if (parse_smp_load(bytes, load) != fabric::SmpError::kNone) return;
+  std::vector<std::byte> out(load.bytes());
+  CHECK(out.size() == bytes.size() && emit_smp_load(out, load) == out.size());
+  CHECK(std::ranges::equal(out, bytes));
+  std::size_t last = 0;
+  for (const auto& port : load.used_ports()) {
+    CHECK(port.number > last && port.number <= fabric::kSmpPortsMax);
+    last = port.number;
   }
 }
 

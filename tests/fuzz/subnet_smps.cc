@@ -2,8 +2,8 @@
 // ones with any numbers; replies to the requests of the manager, right or changed, late or by the
 // other cable; a hostile manager; links that end; time. Whatever comes, the table in force has only
 // ports of the topology, only the port of the node has partitions, the manager obeyed is one of the
-// switches, what the sweep has found is in the file, the process does not spin, and what parses is
-// written as the same bytes.
+// switches, what the sweep has found is in the file, loads are those of its switches, the process
+// does not spin, and what parses is written as the same bytes.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -26,6 +26,7 @@
 #include "fabric_emul/wire/partition.h"
 #include "fabric_emul/wire/smp.h"
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_load.h"
 #include "fabric_emul/wire/smp_policy.h"
 #include "tests/fuzz/smp_codec.h"
 #include "tests/fuzz/targets.h"
@@ -151,7 +152,7 @@ class SubnetRun {
   void send_smp(Hostile& from) {
     Smp smp;
     smp.method = static_cast<SmpMethod>(1 + in_.below(4));
-    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(6));
+    smp.attribute = static_cast<SmpAttribute>(1 + in_.below(7));
     smp.manager = {in_.one_of(kSmpLids), in_.u8()};
     smp.transaction = in_.u8();
     smp.route.hops = static_cast<std::uint8_t>(1 + in_.below(4));
@@ -167,6 +168,9 @@ class SubnetRun {
     }
     if (smp.attribute == SmpAttribute::kPolicy && smp.method != SmpMethod::kTrap) {
       smp.body = base::Bytes(body).first(policy_body(body, smp.method, "sw"));
+    }
+    if (smp.attribute == SmpAttribute::kLoad && smp.method == SmpMethod::kReply) {
+      smp.body = base::Bytes(body).first(load_body(body));
     }
     if (smp.attribute == SmpAttribute::kPort &&
         (smp.method == SmpMethod::kSet || smp.method == SmpMethod::kReply)) {
@@ -250,7 +254,7 @@ class SubnetRun {
     Smp smp;
     smp.method = SmpMethod::kReply;
     smp.attribute =
-        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(6)) : request.attribute;
+        (what & 1U) != 0 ? static_cast<SmpAttribute>(1 + in_.below(7)) : request.attribute;
     smp.status = (what & 2U) != 0 ? static_cast<SmpStatus>(in_.below(4)) : SmpStatus::kDone;
     smp.manager = (what & 4U) != 0 ? ManagerId{in_.one_of(kSmpLids), in_.u8()} : request.manager;
     smp.transaction = request.transaction + ((what & 8U) != 0 ? in_.u8() : 0U);
@@ -267,6 +271,8 @@ class SubnetRun {
       smp.body = base::Bytes(body).first(policy_body(body, smp.method, of.sw.plan().name));
     } else if (smp.attribute == SmpAttribute::kPort) {
       smp.body = base::Bytes(body).first(emit_smp_port(body, {in_.one_of(kSmpLids), 0}));
+    } else if (smp.attribute == SmpAttribute::kLoad && smp.status == SmpStatus::kDone) {
+      smp.body = base::Bytes(body).first(load_body(body));
     }
     send(from, smp);
   }
@@ -276,6 +282,7 @@ class SubnetRun {
     node.name = (what & 32U) != 0 ? "x" : plan.name;
     node.changes = in_.u8();
     node.check = in_.u8();
+    node.eui64 = Eui64((what & 64U) != 0 ? 1U : 100U + plan.lid.value);  // 1 is that of "sw"
     for (std::uint8_t port = 1; port <= 4; ++port) {
       const std::uint8_t state = in_.u8();
       if ((state & 128U) != 0) continue;
@@ -287,6 +294,15 @@ class SubnetRun {
       info.lid = (state & 64U) != 0 ? in_.one_of(kSmpLids) : right;
     }
     return emit_smp_node(body, node);
+  }
+  // Any counts.
+  std::size_t load_body(base::MutableBytes body) {
+    SmpLoad load;
+    const unsigned ports = in_.u8();
+    for (std::uint8_t port = 1; port <= 4; ++port) {
+      if ((ports >> port & 1U) != 0) load.ports[load.port_count++] = {port, in_.u64()};
+    }
+    return emit_smp_load(body, load);
   }
   std::size_t reply_body(base::MutableBytes body, const Smp& request) {
     SmpTable part;
@@ -324,6 +340,9 @@ class SubnetRun {
     for (const auto& [name, node] : manager_->view().reports()) {
       const Topology::Switch* is = manager_->view().find(name);
       CHECK(is != nullptr && is->lid == node.lid && is->name == node.name);
+    }
+    for (const auto& [place, cells] : manager_->loads().per_second()) {
+      CHECK(manager_->view().find(place.of_switch) != nullptr && place.port <= kSmpPortsMax);
     }
     for (const auto& [name, lids] : sw_.plan().nodes) CHECK(lids.base == Lid() || is_valid(lids));
     const auto up = manager_->view().up();
@@ -372,6 +391,7 @@ void subnet_smps(base::Bytes in) {
   if (error == SmpError::kNone) check_both_ways(in, smp);
   check_bodies(in);
   check_lids(in);
+  check_load_body(in);
   check_policy_body(in);
   check_policy(in);
   SubnetRun(in).all();

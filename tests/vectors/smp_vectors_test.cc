@@ -5,6 +5,7 @@
 #include <array>
 
 #include "fabric_emul/wire/smp_lids.h"
+#include "fabric_emul/wire/smp_load.h"
 #include "fabric_emul/wire/smp_policy.h"
 #include "tests/vectors/vector_file.h"
 
@@ -13,8 +14,8 @@ namespace smp_vectors_test {
 using namespace support;
 
 constexpr std::array<std::string_view, 5> kMethods{"", "GET", "SET", "REPLY", "TRAP"};
-constexpr std::array<std::string_view, 7> kAttributes{"",     "NODE", "TABLE", "MANAGER",
-                                                      "LIDS", "PORT", "POLICY"};
+constexpr std::array<std::string_view, 8> kAttributes{"",     "NODE", "TABLE",  "MANAGER",
+                                                      "LIDS", "PORT", "POLICY", "LOAD"};
 constexpr std::array<std::string_view, 4> kStates{"down", "up", "held", "unset"};
 constexpr std::array<std::string_view, 3> kStages{"", "clear", "set"};
 
@@ -71,6 +72,14 @@ json::object meaning_of(const SmpPolicy& part) {
           {"data", hex_of_bytes(part.data)}};
 }
 
+json::array meaning_of(const SmpLoad& load) {
+  json::array ports;
+  for (const SmpLoad::Port& port : load.used_ports()) {
+    ports.push_back(json::object{{"number", port.number}, {"cells", wide(port.cells)}});
+  }
+  return ports;
+}
+
 json::object meaning_of(const Smp& smp) {
   json::array route;
   for (const std::uint8_t port : smp.route.used()) route.push_back(port);
@@ -87,6 +96,13 @@ json::object meaning_of(const Smp& smp) {
   SmpLids lids;
   PortLids port;
   SmpPolicy policy;
+  SmpLoad load;
+  if (smp.attribute == SmpAttribute::kLoad && smp.method == SmpMethod::kReply &&
+      smp.status == SmpStatus::kDone) {
+    EXPECT_EQ(parse_smp_load(smp.body, load), SmpError::kNone);
+    out["load"] = meaning_of(load);
+    return out;
+  }
   if (smp.body.empty()) return out;
   if (smp.attribute == SmpAttribute::kTable) {
     EXPECT_EQ(parse_smp_table(smp.body, table), SmpError::kNone);
@@ -156,6 +172,17 @@ OwnedBytes body_of(const json::object& from) {
                          number<std::uint16_t>(about, "count"), number(about, "check"), data};
     OwnedBytes out(part.bytes());
     emit_smp_policy(out, part);
+    return out;
+  }
+  if (from.contains("load")) {
+    SmpLoad load;
+    for (const json::value& one : from.at("load").as_array()) {
+      const json::object& port = one.as_object();
+      load.ports.at(load.port_count++) = {number<std::uint8_t>(port, "number"),
+                                          number64(port, "cells")};
+    }
+    OwnedBytes out(load.bytes());
+    emit_smp_load(out, load);
     return out;
   }
   if (!from.contains("table")) return {};

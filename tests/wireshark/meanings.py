@@ -11,7 +11,7 @@ FLAG_BITS = {"ack_request": 0x80, "idata": 0x40, "solicited": 0x20, "global": 0x
 CTL_BITS = {"sof": 0x80, "eof": 0x40, "header_crc": 0x20, "cell_crc_head": 0x10}
 MGMT_KINDS = ["", "CONNECT_REQ", "CONNECT_REP", "CONNECT_RTU", "CONNECT_REJ", "DISC", "DISC_REP", "RESOLVE", "RESOLVED"]
 SMP_METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
-SMP_ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"]
+SMP_ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY", "LOAD"]
 # Names of CfgUtil whose fields hold text, which vectors have as bytes.
 TEXT = {"node_name", "program", "group", "groups", "name"}
 OPTIONAL_OF_CELL = {
@@ -146,7 +146,7 @@ def of_smp(vector, _):
     meaning = dict(vector["meaning"])
     method, attribute, route = meaning.pop("method"), meaning.pop("attribute"), meaning.pop("route")
     node, table = meaning.pop("node", None), meaning.pop("table", None)
-    lids, port, policy = meaning.pop("lids", None), meaning.pop("port", None), meaning.pop("policy", None)
+    lids, port, policy, load = (meaning.pop(name, None) for name in ("lids", "port", "policy", "load"))
     fields = {f"smp.{name}": [number(value)] for name, value in meaning.items()}
     fields.update({"smp.method": [SMP_METHODS.index(method)], "smp.attribute": [SMP_ATTRIBUTES.index(attribute)],
                    "smp.hops": [len(route)], "smp.route": [bytes(route).hex()] if route else []})
@@ -160,6 +160,8 @@ def of_smp(vector, _):
         fields.update({"smp.table.stage": [["", "clear", "set"].index(stage)], "smp.table.ports": [entries] if entries else []})
     if policy:
         fields.update(of_policy(policy))
+    fields["smp.load.port"] = [one["number"] for one in load or []]
+    fields["smp.load.cells"] = [number(one["cells"]) for one in load or []]
     entries = lids.pop("entries") if lids else [port] if port else []
     fields.update({f"smp.lids.{name}": [value] for name, value in (lids or {}).items()})
     fields["smp.lid"], fields["smp.lmc"] = ([entry[name] for entry in entries] for name in ("lid", "lmc"))

@@ -71,7 +71,9 @@ end
 
 -- An INIT of a path may be a probe of it, as long as the path takes (docs/protocol/path.md).
 local function is_path_init(tvb, c)
-  return c.op == 0x18 and c.dqpn == 0 and c.sqpn == 0 and c.ext_words == 0 and c.bytes >= 88 and tvb(28, 1):bitfield(0, 4) == 4
+  local has_no_more = c.ext_words == 0 or has(c, 0x10) and c.ext_words == 10  -- the GNH, to another subnet
+  return c.op == 0x18 and c.dqpn == 0 and c.sqpn == 0 and has_no_more and c.bytes >= 88
+    and tvb(28 + 4 * c.ext_words, 1):bitfield(0, 4) == 4
 end
 
 local function is_length_wrong(tvb, c)

@@ -4,7 +4,7 @@ local registry, exchange = use("registry"), use("exchange")
 local f, field = registry.f, registry.field
 
 local METHOD = {"GET", "SET", "REPLY", "TRAP"}
-local ATTRIBUTE = {"NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"}
+local ATTRIBUTE = {"NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY", "LOAD"}
 local STATUS = {[0] = "done", "refused", "stale", "bad"}
 local STATE = {[0] = "down", "up", "held", "unset"}
 local STAGE = {[0] = "none", "clear", "set"}
@@ -49,12 +49,15 @@ field("bytes", "smp.policy.data", "Part of the policy")
 field("bytes", "smp.policy.lanes", "Lanes of the service levels")
 field("uint8", "smp.policy.port", "Port with keys")
 field("uint16", "smp.policy.key", "Key", base.HEX)
+field("uint8", "smp.load.port", "Port")
+field("uint64", "smp.load.cells", "Cells forwarded out of the port")
 
 local SET, REPLY, TRAP = 2, 3, 4
-local NODE, TABLE, LIDS, PORT, POLICY = 1, 2, 4, 5, 6
+local NODE, TABLE, LIDS, PORT, POLICY, LOAD = 1, 2, 4, 5, 6, 7
 local NODE_BYTES, PORT_BYTES, TABLE_BYTES, BLOCK = 20, 12, 12, 256
 local LIDS_BYTES, ENTRY_BYTES, ENTRIES = 8, 4, 64
 local POLICY_BYTES, PART, POLICY_MAX, LEVELS = 8, 256, 1105, 16
+local COUNT_BYTES = 9
 
 -- A name begins with no dot, and has letters, digits and "._-".
 local function is_node(tvb, at)
@@ -103,13 +106,25 @@ local function is_policy_part(tvb, at, method)
   return count <= POLICY_MAX and (size == 0 or (first % PART == 0 and size == math.min(PART, count - first)))
 end
 
--- "node", "table", "lids", "policy", "port" or nothing: the body that this SMP has to have.
+local function is_load(tvb, at)
+  if (tvb:len() - at) % COUNT_BYTES ~= 0 then return false end
+  local last = 0
+  for port = at, tvb:len() - 1, COUNT_BYTES do
+    local number = tvb(port, 1):uint()
+    if number <= last or number > 32 then return false end
+    last = number
+  end
+  return true
+end
+
+-- "node", "table", "lids", "policy", "load", "port" or nothing: the body that this SMP has to have.
 local function body_of(method, attribute, status)
   if attribute == TABLE and method ~= TRAP then return "table" end
   if attribute == LIDS and method ~= TRAP then return "lids" end
   if attribute == POLICY and method ~= TRAP then return "policy" end
   if attribute == PORT and (method == SET or method == REPLY) then return "port" end
-  return attribute == NODE and method == REPLY and status == 0 and "node" or nil
+  if method ~= REPLY or status ~= 0 then return nil end
+  return attribute == NODE and "node" or attribute == LOAD and "load" or nil
 end
 
 local function cause_of(tvb)
@@ -128,7 +143,7 @@ local function cause_of(tvb)
   local body = body_of(method, attribute, status)
   local is_right = body == "node" and is_node(tvb, at) or body == "table" and is_table(tvb, at, method)
     or body == "lids" and are_lids(tvb, at, method) or body == "policy" and is_policy_part(tvb, at, method)
-    or body == "port" and tvb:len() == at + ENTRY_BYTES
+    or body == "load" and is_load(tvb, at) or body == "port" and tvb:len() == at + ENTRY_BYTES
   if not is_right and (body or tvb:len() > at) then return "body" end
 end
 
@@ -193,6 +208,12 @@ local function dissect_policy(tvb, at, tree)
   end
 end
 
+local function dissect_load(tvb, at, tree)
+  for port = at, tvb:len() - 1, COUNT_BYTES do
+    registry.add_all(tree, tvb, port, {{"smp.load.port", 1}, {"smp.load.cells", 8}})
+  end
+end
+
 local smp = {}
 
 function smp.dissect(tvb, parent)
@@ -218,6 +239,7 @@ function smp.dissect(tvb, parent)
   if body == "table" then dissect_table(tvb, 20 + hops, tree) end
   if body == "lids" then dissect_lids(tvb, 20 + hops, tree) end
   if body == "policy" then dissect_policy(tvb, 20 + hops, tree) end
+  if body == "load" then dissect_load(tvb, 20 + hops, tree) end
   if body == "port" then dissect_entries(tvb, 20 + hops, tree) end
   if status ~= 0 then registry.note(tree, "refusal", "The reply is: " .. STATUS[status]) end
   -- An SMP is sent on by each switch of its way: it is one request on each of them.

@@ -66,7 +66,7 @@ TEST(TomlTest, B_17_a_string_without_end_is_reported_where_it_begins) {
 }
 
 // Each would violate an assertion of the library.
-TEST(TomlTest, R_62_what_no_name_begins_with_is_an_error) {
+TEST(TomlTest, what_no_name_begins_with_is_an_error) {
   for (const char* text :
        {"[!x]\n", "[.a]\n", "[[{]]\n", "[\x16hosts]\n", "[a.!]\n", "a.! = 1\n", "! = 1\n",
         "a = {! = 1}\n", "[", "[[", "a.", "a = {", "a = [", "\"", "a = \"\\"}) {
@@ -94,7 +94,7 @@ TEST(TomlTest, R_62_nesting_is_bounded) {
 }
 
 // The library has undefined behaviour on some of these outside of strings.
-TEST(TomlTest, R_62_characters_beyond_ascii_are_in_strings_and_comments) {
+TEST(TomlTest, characters_beyond_ascii_are_in_strings_and_comments) {
   EXPECT_EQ(error_of("a = \"\xEF\xBB\x97\" # \xEF\xBB\x97\n"), "none");
   EXPECT_EQ(error_of("\xEF\xBB\xBF"
                      "a = 1\n"),

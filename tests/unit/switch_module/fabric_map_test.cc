@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ TEST(SwitchMapTest, S004_19_all_is_up) {
   const fabric::SubnetView::Reports found{
       {"sw1", report(Lid(1), "sw1", {{1, kUp, Lid(2)}, {2, kUp, Lid(2)}, {3, kUp, Lid(11)}})},
       {"sw2", report(Lid(2), "sw2", {{1, kUp, Lid(1)}, {2, kUp, Lid(1)}, {3, kUp, Lid(12)}})}};
-  const auto map = map_of(two_switches(), found, {}, "sw1");
+  const auto map = map_of(two_switches(), found, {}, {}, "sw1");
   EXPECT_EQ(map.manager, "sw1");
   EXPECT_EQ(states_of(map.switches), (States{"up", "up"}));
   EXPECT_EQ(states_of(map.nodes), (States{"up", "up"}));
@@ -59,7 +60,7 @@ TEST(SwitchMapTest, S004_19_the_worse_end_of_a_cable_counts) {
   const fabric::SubnetView::Reports found{
       {"sw1", report(Lid(1), "sw1", {{1, kHeld, Lid(2)}, {2, kUp, Lid(2)}, {3, kUp, Lid(99)}})},
       {"sw2", report(Lid(2), "sw2", {{1, kUp, Lid(1)}, {3, kDown, Lid(12)}})}};
-  const auto map = map_of(two_switches(), found, {}, "sw1");
+  const auto map = map_of(two_switches(), found, {}, {}, "sw1");
   EXPECT_EQ(states_of(map.cables), (States{"held", "down"})) << "port 2 of sw2 is not reported";
   EXPECT_EQ(states_of(map.nodes), (States{"refused", "down"}));
 }
@@ -67,7 +68,7 @@ TEST(SwitchMapTest, S004_19_the_worse_end_of_a_cable_counts) {
 TEST(SwitchMapTest, S004_19_a_silent_switch_is_not_known) {
   const fabric::SubnetView::Reports found{
       {"sw1", report(Lid(1), "sw1", {{1, kUp, Lid(2)}, {2, kDown, Lid(2)}, {3, kUp, Lid(11)}})}};
-  const auto map = map_of(two_switches(), found, {}, "sw1");
+  const auto map = map_of(two_switches(), found, {}, {}, "sw1");
   EXPECT_EQ(states_of(map.switches), (States{"up", "silent"}));
   EXPECT_EQ(states_of(map.cables), (States{"unknown", "down"}));
   EXPECT_EQ(states_of(map.nodes), (States{"up", "unknown"}));
@@ -76,10 +77,22 @@ TEST(SwitchMapTest, S004_19_a_silent_switch_is_not_known) {
 TEST(SwitchMapTest, S004_19_nodes_without_a_lid_and_the_names_of_programs) {
   const fabric::SubnetView::Reports found{{"sw1", report(Lid(1), "sw1", {{3, kUp, Lid(11)}})},
                                           {"sw2", report(Lid(2), "sw2", {{3, kUnset, Lid(12)}})}};
-  const auto map = map_of(two_switches(), found, {{{"sw1", 3}, "laptop"}}, "sw1");
+  const auto map = map_of(two_switches(), found, {{{"sw1", 3}, "laptop"}}, {}, "sw1");
   EXPECT_EQ(states_of(map.nodes), (States{"up", "no LID"}));
   EXPECT_EQ(map.nodes[0].program, "laptop");
   EXPECT_EQ(map.nodes[1].program, "");
+}
+
+TEST(SwitchMapTest, S004_19_each_end_of_a_cable_has_its_load) {
+  const fabric::PortLoads::CellsPerSecond loads{
+      {{"sw1", 1}, 70}, {{"sw2", 1}, 0}, {{"sw2", 2}, 9}, {{"sw1", 3}, 5}, {{"sw9", 3}, 4}};
+  const auto map = map_of(two_switches(), {}, {}, loads, "sw1");
+  EXPECT_EQ(map.cables[0].a.cells_per_second, 70U);
+  EXPECT_EQ(map.cables[0].b.cells_per_second, 0U);
+  EXPECT_EQ(map.cables[1].a.cells_per_second, std::nullopt);
+  EXPECT_EQ(map.cables[1].b.cells_per_second, 9U);
+  EXPECT_EQ(map.nodes[0].at.cells_per_second, 5U);
+  EXPECT_EQ(map.nodes[1].at.cells_per_second, std::nullopt);
 }
 
 }  // namespace fabric_map_test

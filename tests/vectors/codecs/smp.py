@@ -2,7 +2,7 @@
 from codec import Bad, get, put, unwide, wide
 
 METHODS = ["", "GET", "SET", "REPLY", "TRAP"]
-ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY"]
+ATTRIBUTES = ["", "NODE", "TABLE", "MANAGER", "LIDS", "PORT", "POLICY", "LOAD"]
 STATES = ["down", "up", "held", "unset"]
 STAGES = ["", "clear", "set"]
 NAME_CHARACTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -91,8 +91,23 @@ def decode_policy(body, method):
     return {"first": first, "count": count, "check": get(body, 4, 4), "data": part.hex()}
 
 
+def encode_load(load):
+    return b"".join(put(port["number"], 1) + put(unwide(port["cells"]), 8) for port in load)
+
+
+def decode_load(body):
+    if len(body) % 9:
+        raise Bad("body")
+    load = [{"number": body[at], "cells": wide(get(body, at + 1, 8))} for at in range(0, len(body), 9)]
+    numbers = [port["number"] for port in load]
+    if numbers != sorted(set(numbers)) or not all(1 <= number <= 32 for number in numbers):
+        raise Bad("body")
+    return load
+
+
 def encode_smp(smp):
-    encoders = {"node": encode_node, "table": encode_table, "lids": encode_lids, "port": encode_port, "policy": encode_policy}
+    encoders = {"node": encode_node, "table": encode_table, "lids": encode_lids, "port": encode_port, "policy": encode_policy,
+                "load": encode_load}
     body = b"".join(encode(smp[name]) for name, encode in encoders.items() if name in smp)
     return (put(1, 1) + put(METHODS.index(smp["method"]), 1) + put(ATTRIBUTES.index(smp["attribute"]), 1) + put(smp["status"], 1) +
             put(smp["manager"], 2) + put(smp["priority"], 1) + bytes(1) + put(unwide(smp["transaction"]), 8) + put(len(smp["route"]), 1) +
@@ -102,7 +117,7 @@ def encode_smp(smp):
 def decode_smp(data):
     if len(data) < 20:
         raise Bad("short")
-    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 6 or data[3] > 3 or (data[3] and data[1] != 3):
+    if data[0] != 1 or not 1 <= data[1] <= 4 or not 1 <= data[2] <= 7 or data[3] > 3 or (data[3] and data[1] != 3):
         raise Bad("format")
     method, attribute, hops, hop = METHODS[data[1]], ATTRIBUTES[data[2]], data[16], data[17]
     if hops > 64 or hop > hops:
@@ -126,6 +141,8 @@ def decode_smp(data):
         smp["port"] = decode_port(body)
     elif attribute == "NODE" and method == "REPLY" and data[3] == 0:
         smp["node"] = decode_node(body)
+    elif attribute == "LOAD" and method == "REPLY" and data[3] == 0:
+        smp["load"] = decode_load(body)
     elif body:
         raise Bad("body")
     return smp

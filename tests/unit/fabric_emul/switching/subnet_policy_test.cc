@@ -90,7 +90,7 @@ TEST(SubnetPolicyTest, S004_19_S004_20_S004_21_lanes_and_partitions_come_from_th
   const std::uint64_t served = world.count("s3", SubnetCounter::kServed);
   world.run(2s);
   EXPECT_TRUE(world.have_all(1));
-  EXPECT_LE(world.count("s3", SubnetCounter::kServed), served + 5 * 3);
+  EXPECT_LE(world.count("s3", SubnetCounter::kServed), served + 5 * 4);
 }
 
 TEST(SubnetPolicyTest, S004_20_a_node_changes_its_partition_while_cells_flow) {

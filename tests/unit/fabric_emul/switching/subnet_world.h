@@ -178,7 +178,9 @@ struct World {
                        link_world::with_profile(link_world::config_of(eui64, instance), profile),
                        to, clock.now());
     }
-    box->agent.emplace(box->sw, Eui64(box->sw.plan().lid.value * 100U));
+    const auto copied = eui64s.find(name);
+    box->agent.emplace(
+        box->sw, copied == eui64s.end() ? Eui64(box->sw.plan().lid.value * 100U) : copied->second);
     if (priority) {
       box->manager.emplace(file, name, static_cast<std::uint8_t>(*priority), *box->agent, random);
     }
@@ -302,6 +304,7 @@ struct World {
   InProcessHub hub;
   std::uint64_t instance = 0;
   std::uint32_t last_psn = 0;
+  std::map<std::string, Eui64> eui64s;  // of a switch that has that of another one
   std::map<PortPlace, InProcessUnderlay*> ends;
   std::map<PortPlace, std::unique_ptr<Wire>> wires;
   std::map<std::string, std::unique_ptr<Box>> boxes;

@@ -7,17 +7,18 @@
 #include <string_view>
 
 #include "base/crc32c.h"
-#include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/partition.h"
 #include "fabric_emul/wire/smp.h"
 #include "tests/unit/fabric_emul/wire/codec.h"
+#include "tests/unit/fabric_emul/wire/smp_cells.h"
 
 namespace splitnic::fabric {
 namespace smp_policy_test {
 
 using golden::Bytes;
+using smp_cells::bytes_of;
+using smp_cells::cell_of;
 
-Bytes bytes_of(const Smp& smp) { return golden::emitted(smp, emit_smp); }
 Bytes body_of(const SmpPolicy& part) { return golden::emitted(part, emit_smp_policy); }
 
 // The SMPs of docs/protocol/subnet.md.
@@ -32,19 +33,6 @@ Smp with_body(SmpMethod method, const Bytes& body) {
   smp.hop = 1;
   smp.body = body;
   return smp;
-}
-
-std::string cell_of(Lid from, Lid to, const Smp& smp) {
-  CellHead head;
-  head.header.op = Op::kMgmt;
-  head.header.service = Service::kMgmt;
-  head.header.slid = from;
-  head.header.dlid = to;
-  head.header.dqpn = head.header.sqpn = Qpn(2);
-  const Bytes payload = bytes_of(smp);
-  Bytes cell(cell_bytes(head, payload.size()));
-  cell.resize(emit_cell(cell, head, payload));
-  return golden::hex_of(cell);
 }
 
 SwitchPolicy with_a_key() {

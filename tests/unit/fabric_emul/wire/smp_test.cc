@@ -5,31 +5,18 @@
 #include <array>
 #include <vector>
 
-#include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/smp_lids.h"
 #include "tests/unit/fabric_emul/wire/codec.h"
+#include "tests/unit/fabric_emul/wire/smp_cells.h"
 
 namespace splitnic::fabric {
 namespace smp_test {
 
 using golden::Bytes;
+using smp_cells::bytes_of;
+using smp_cells::cell_of;
 
-Bytes bytes_of(const Smp& smp) { return golden::emitted(smp, emit_smp); }
 SmpError error_of(const Bytes& bytes) { return golden::error_of(bytes, parse_smp); }
-
-// The cells of docs/protocol/subnet.md.
-std::string cell_of(Lid from, Lid to, const Smp& smp) {
-  CellHead head;
-  head.header.op = Op::kMgmt;
-  head.header.service = Service::kMgmt;
-  head.header.slid = from;
-  head.header.dlid = to;
-  head.header.dqpn = head.header.sqpn = Qpn(2);
-  const Bytes payload = bytes_of(smp);
-  Bytes cell(cell_bytes(head, payload.size()));
-  cell.resize(emit_cell(cell, head, payload));
-  return golden::hex_of(cell);
-}
 
 Smp get_node() {
   Smp smp;
@@ -185,7 +172,7 @@ TEST(SmpTest, P_SUBN_2_illegal_values_are_refused_by_their_cause) {
   };
   EXPECT_EQ(with(0, 2), SmpError::kFormat);
   for (const unsigned method : {0U, 5U, 255U}) EXPECT_EQ(with(1, method), SmpError::kFormat);
-  for (const unsigned attribute : {0U, 7U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
+  for (const unsigned attribute : {0U, 8U}) EXPECT_EQ(with(2, attribute), SmpError::kFormat);
   EXPECT_EQ(with(3, 1), SmpError::kFormat) << "a status in a request";
   EXPECT_EQ(with(16, 65), SmpError::kRoute);
   EXPECT_EQ(with(17, 3), SmpError::kRoute) << "behind the end";
