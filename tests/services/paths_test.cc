@@ -146,7 +146,10 @@ class DeadSpineTest : public ::testing::TestWithParam<Death> {
 TEST_P(DeadSpineTest, S000_47_a_transfer_continues_while_a_path_is_left) {
   AdapterPair& pair = world.pair;
   const auto [routing, dead, is_unit_sender] = GetParam();
-  for (const unsigned spine : {1U, 2U}) world.fabric.set_rate(spine, 100'000'000);
+  for (const unsigned spine : {1U, 2U}) {
+    world.fabric.set_rate(spine, 100'000'000);
+    world.fabric.set_faults(spine, {.delay = 10us});  // of each cable and direction
+  }
   Transfer there(world);
   meet(there);
   End& sender = is_unit_sender ? pair.a() : pair.b();

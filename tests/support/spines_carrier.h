@@ -77,6 +77,7 @@ class SpinesCarrier final : public Carrier {
     return std::ranges::any_of(endpoints_, [](auto* one) { return one->queued_batches() > 0; });
   }
   void wait(base::Time until) override {
+    if (has_traffic(0)) until = clock_.now();  // of a switch, since the last step
     for (const auto& one : switches_) until = std::min(until, one->deadline());
     for (const auto& [place, end] : ends_) until = std::min(until, end->paced.deadline());
     clock_.set(std::max(until, clock_.now() + std::chrono::microseconds(1)));
