@@ -186,7 +186,8 @@ void SubnetManager::end_sweep() {
   if (nodes_.wants_update() || view_.lacks_lids() || view_.reports() != last_) set_up_nodes();
   const bool are_same = view_.reports() == settled_ || view_.has_same_tables(settled_);
   const bool has_begun = !are_same && begin_update();
-  if (loads_.is_due(begun_at_)) read_loads();  // tables come first
+  // Tables come first. A better manager may have this switch since the sweep began.
+  if (agent_.manager() == id_ && loads_.is_due(begun_at_)) read_loads();
   if (has_begun) return;
   settled_ = view_.reports();
   end_round();
