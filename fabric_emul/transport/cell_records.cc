@@ -117,11 +117,10 @@ CellRecords::Losses CellRecords::detect_losses(std::size_t upto, base::Duration 
   return found;
 }
 
-PathMask CellRecords::lose_oldest() {
-  if (ring_.empty()) return 0;
+void CellRecords::lose_oldest() {
+  if (ring_.empty()) return;
   if (ring_[0].state == State::kAcked) lose_reported();
   mark_lost(0);
-  return mask_of(ring_[0]);
 }
 
 PathMask CellRecords::lose_at_timeout() {
@@ -131,10 +130,14 @@ PathMask CellRecords::lose_at_timeout() {
   const bool is_overtaken = oldest.sent_at < newest_sent_at_ && newest < oldest.tx_no;
   const bool is_second = std::exchange(newest_at_timeout_[oldest.path], newest) == newest;
   const bool is_silent = has_paths_ && (is_overtaken || is_second);
+  std::uint64_t newest_lost = oldest.tx_no;
   for (std::size_t i = 1; i < ring_.size() && is_silent; ++i) {
-    if (ring_[i].state == State::kInFlight && ring_[i].path == oldest.path) mark_lost(i);
+    if (ring_[i].state != State::kInFlight || ring_[i].path != oldest.path) continue;
+    newest_lost = std::max(newest_lost, ring_[i].tx_no);
+    mark_lost(i);
   }
-  return lose_oldest();
+  lose_oldest();
+  return newest < newest_lost ? mask_of(oldest) : PathMask{0};
 }
 
 void CellRecords::lose_reported() {

@@ -104,11 +104,10 @@ class CellRecords {
   }
   // Marks the oldest cell as lost. If the peer reported it as arrived and has dropped it since
   // (RNR, refused packet CRC), no other report on a later cell is valid either.
-  // Returns its path.
-  PathMask lose_oldest();
+  void lose_oldest();
   // The same at a timeout. If what was sent behind it has arrived by other paths and nothing by its
   // own, or nothing has arrived by its own since the last timeout there, all cells of that path are
-  // lost.
+  // lost. Returns the path if nothing has arrived that was sent behind one of these by it, else 0.
   PathMask lose_at_timeout();
   // Marks as lost what the peer has reported as arrived: it may have dropped that (RNR).
   void lose_reported();

@@ -167,9 +167,7 @@ void Qp::on_malformed(const MacHeader& header, const Link& link) {
 }
 
 void Qp::on_reply(const CellView& cell, base::Time now) {
-  if (context_.state != QpState::kRts && context_.state != QpState::kSqd) {
-    return context_.counters.add(TransportCounter::kCellDropState);
-  }
+  if (!expects_replies()) return context_.counters.add(TransportCounter::kCellDropState);
   if (!parse_ack(cell, ack_)) return context_.counters.add(TransportCounter::kCellDropFormat);
   if (ack_.code == AckCode::kAck)
     requester_.on_ack(ack_, now);
@@ -191,13 +189,13 @@ void Qp::end_batch(base::Time now) {
 }
 
 void Qp::on_time(base::Time now) {
-  if (may_send()) requester_.on_time(now);
+  if (expects_replies()) requester_.on_time(now);
   settle();
 }
 
 base::Time Qp::deadline() const {
   // Nothing is due that cannot be done: the link reports when it is up or writable again.
-  base::Time at = may_send() ? requester_.deadline() : base::kNever;
+  base::Time at = expects_replies() ? requester_.deadline() : base::kNever;
   if (can_reply() && may_receive()) at = std::min(at, responder_.deadline());
   return at;
 }

@@ -81,9 +81,11 @@ class Qp {
   ~Qp();
   // To ERR at once: everything queued completes as flushed, in order [T-16].
   void enter_error();
-  // Connected services: where the remote queue pair is. Between INIT and RTR.
+  // Connected services: where the remote queue pair is. Between INIT and RTR. Behind routers only
+  // the packet CRC is end to end [S000-33].
   void connect(Link& link, bool peer_sends_packet_crc) {
     context_.link = &link;
+    context_.sets_packet_crc = context_.wants_packet_crc || link.crosses_routers();
     context_.checks_packet_crc = peer_sends_packet_crc;
   }
   void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
@@ -108,6 +110,8 @@ class Qp {
   const Responder& responder() const { return responder_; }
   // A remote access error of the peer has ended this queue pair.
   bool has_refused_access() const { return context_.has_refused_access; }
+  bool wants_packet_crc() const { return context_.wants_packet_crc; }
+  // Of one that is connected.
   bool sends_packet_crc() const { return context_.sets_packet_crc; }
   bool uses_cq(const CompletionQueue& cq) const {
     return &context_.send_cq == &cq || &context_.recv_cq == &cq;
@@ -123,6 +127,9 @@ class Qp {
   bool may_send() const {
     return context_.state == QpState::kRts || context_.state == QpState::kSqd;
   }
+  // A failure that was found takes effect when the NAK that is due has left: until then no reply
+  // and no timeout counts.
+  bool expects_replies() const { return may_send() && !context_.fault; }
   bool may_receive() const {
     return context_.state == QpState::kRtr || context_.state == QpState::kRts ||
            context_.state == QpState::kSqd || context_.state == QpState::kSqe;

@@ -45,6 +45,7 @@ struct QpContext {
   bool accepts_rdma = true;         // the queue pair and its adapter do [S000-01]
   bool has_datagram_rdma = false;   // UD: sends and takes RDMA writes of one cell
   bool predicts_headers = true;     // long RDMA writes are sent and taken in runs
+  bool wants_packet_crc = false;    // its owner or its port does, whatever the link
   bool sets_packet_crc = false;     // the cells we send carry flag P, docs/protocol/cell.md#crcs
   bool checks_packet_crc = false;   // the peer sets flag P
   std::optional<WcStatus> fault{};  // set by requester or responder: the queue pair goes to ERR

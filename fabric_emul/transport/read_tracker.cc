@@ -41,20 +41,20 @@ bool ReadTracker::has_request_due() const {
   return false;
 }
 
-base::Time ReadTracker::deadline(Lcn acknowledged, base::Duration rto) const {
+base::Time ReadTracker::deadline(std::uint64_t unacknowledged, base::Duration rto) const {
   for (std::size_t i = 0; i < sinks_.size(); ++i) {
     const ReadSink& sink = sinks_[i];
     if (sink.is_whole()) continue;
-    if (!before(sink.request_lcn, acknowledged)) return base::kNever;
+    if (sink.wqe_no >= unacknowledged) return base::kNever;
     return sink.waits_since + rto;
   }
   return base::kNever;
 }
 
-void ReadTracker::on_timeout(Lcn acknowledged, base::Time now) {
+void ReadTracker::on_timeout(std::uint64_t unacknowledged, base::Time now) {
   for (std::size_t i = 0; i < sinks_.size(); ++i) {
     ReadSink& sink = sinks_[i];
-    if (sink.is_whole() || !before(sink.request_lcn, acknowledged)) continue;
+    if (sink.is_whole() || sink.wqe_no >= unacknowledged) continue;
     sink.has_request_due = true;
     sink.waits_since = now;
   }

@@ -39,11 +39,11 @@ class ReadTracker {
   void clear() { sinks_.clear(); }
 
   // Returns when the oldest incomplete response is late. kNever while its request, which the
-  // retransmission timer covers, is not acknowledged: `acknowledged` is the end of the acknowledged
-  // cells.
-  base::Time deadline(Lcn acknowledged, base::Duration rto) const;
+  // retransmission timer covers, is not acknowledged: work requests before number `unacknowledged`
+  // are. Not by LCN, which the cells of later work requests have again while a response waits.
+  base::Time deadline(std::uint64_t unacknowledged, base::Duration rto) const;
   // Makes the request of every incomplete response due.
-  void on_timeout(Lcn acknowledged, base::Time now);
+  void on_timeout(std::uint64_t unacknowledged, base::Time now);
 
  private:
   base::Ring<ReadSink> sinks_{1};

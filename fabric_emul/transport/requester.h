@@ -124,6 +124,7 @@ class Requester {
   // Completes a connectionless packet that no link leads to without sending it, as the service
   // allows.
   void drop_next() {
+    context_.counters.add(TransportCounter::kDropNoLink);
     queue_.advance();
     complete_front(WcStatus::kSuccess);
   }
@@ -194,7 +195,7 @@ class Requester {
   void on_silent(PathMask paths, base::Time now) {
     if (context_.link != nullptr) context_.link->path_health().on_silent(paths, now);
   }
-  void skip_arrived();
+  void skip_arrived(std::uint32_t cells);
   bool go_back_to_packet(const CellView& cell, const AckExt& ack);
   std::optional<std::uint64_t> refused_by(Psn psn);
   void on_rnr(const AckExt& ack, base::Time now);

@@ -32,7 +32,8 @@ bool Requester::advance(Lcn cumulative, base::Time now) {
   if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
   congestion_.on_ack(acked.bytes, acked.cells, now);
   context_.link->path_health().on_arrived(acked.paths);
-  if (before(sent_end, records_.oldest())) skip_arrived();
+  const std::int32_t skipped = records_.oldest() - sent_end;
+  if (skipped > 0) skip_arrived(static_cast<std::uint32_t>(skipped));
   congestion_.on_progress();
   timer_.on_acknowledged(now, !records_.empty(), congestion_.rto());
   if (!records_.empty()) on_losses(records_.detect_all_losses(overtaken_after()), now);
@@ -49,13 +50,15 @@ void Requester::on_losses(const CellRecords::Losses& losses, base::Time now) {
   on_silent(losses.silent, now);
 }
 
-// Cells that a go-back returned have arrived after all: sending continues behind them.
-void Requester::skip_arrived() {
-  while (queue_.has_unsent() && queue_.next().is_started &&
-         before(queue_.next().first_lcn, records_.oldest())) {
+// The next `cells` cells, which a go-back returned, have arrived after all: sending continues
+// behind them.
+void Requester::skip_arrived(std::uint32_t cells) {
+  while (cells > 0 && queue_.has_unsent() && queue_.next().is_started) {
     const Wqe& w = queue_.next();
     if (next_csn_ == 0) credits_.claim(w);
-    next_csn_ = static_cast<std::uint32_t>(records_.oldest() - w.first_lcn);
+    const std::uint32_t skipped = std::min(cells, w.cells - next_csn_);
+    cells -= skipped;
+    next_csn_ += skipped;
     if (next_csn_ < w.cells) return;
     next_csn_ = 0;
     queue_.advance();
@@ -106,11 +109,11 @@ void Requester::on_rnr(const AckExt& ack, base::Time now) {
 }
 
 // The work request that a NAK of packet `psn` refuses: the oldest packet, or a read whose response
-// has begun. A NAK of any other is stale [T-24].
+// has begun. A NAK of any other is stale [T-24]. Local work has no packet: its PSN is 0.
 std::optional<std::uint64_t> Requester::refused_by(Psn psn) {
-  if (una_no_ != queue_.tail_no() && queue_[una_no_].is_started && queue_[una_no_].psn == psn &&
-      records_.has_unacknowledged()) {
-    return una_no_;
+  if (una_no_ != queue_.tail_no() && records_.has_unacknowledged()) {
+    const Wqe& w = queue_[una_no_];
+    if (w.is_started && !is_local(w.op) && w.psn == psn) return una_no_;
   }
   const ReadSink* sink = reads_.find(psn);
   if (sink == nullptr || sink->is_whole()) return std::nullopt;
@@ -151,7 +154,10 @@ void Requester::on_response(const CellView& cell, base::Time now) {
     return fail_at(sink->wqe_no, WcStatus::kBadResponse);
   }
   // The response shows that the request has arrived, and everything before it.
-  if (!records_.is_acknowledged(sink->request_lcn)) advance(sink->request_lcn, now);
+  // The LCN of a request that was acknowledged long ago may be that of a cell in flight by now.
+  if (sink->wqe_no >= una_no_ && !records_.is_acknowledged(sink->request_lcn)) {
+    advance(sink->request_lcn, now);
+  }
   const std::uint32_t csn = cell.header.csn;
   if (sink->has(csn)) {
     context_.counters.add(TransportCounter::kRxDuplicate);
@@ -207,9 +213,11 @@ void Requester::restart_sending() {
   for (std::uint64_t no = queue_.head_no(); no < una_no_; ++no) credits_.claim(queue_[no]);
   if (una_no_ == queue_.tail_no() || !queue_[una_no_].is_started) return;
   const Wqe& w = queue_[una_no_];
-  const std::int32_t into = records_.oldest() - w.first_lcn;
-  CHECK(into >= 0 && static_cast<std::uint32_t>(into) < w.cells);
-  next_csn_ = static_cast<std::uint32_t>(into);
+  if (is_local(w.op)) return;  // nothing of it was sent, and run_local() passes it
+  // A packet may have as many cells as there are LCNs.
+  const std::uint32_t into = (records_.oldest().value - w.first_lcn.value) & Lcn::kMask;
+  CHECK(into < w.cells);
+  next_csn_ = into;
   if (next_csn_ > 0) credits_.claim(w);
 }
 
@@ -227,9 +235,9 @@ bool Requester::has_given_up(base::Time now) {
 
 // Returns false when that was the last try.
 bool Requester::on_response_timeout(base::Time now) {
-  if (reads_.empty() || now < reads_.deadline(records_.oldest(), congestion_.rto())) return true;
+  if (reads_.empty() || now < reads_.deadline(una_no_, congestion_.rto())) return true;
   if (has_given_up(now)) return false;
-  reads_.on_timeout(records_.oldest(), now);
+  reads_.on_timeout(una_no_, now);
   return true;
 }
 
@@ -253,7 +261,7 @@ void Requester::on_time(base::Time now) {
 base::Time Requester::deadline() const {
   base::Time at = std::min(timer_.deadline(), local_.deadline());
   if (!reads_.empty()) {
-    at = std::min(at, reads_.deadline(records_.oldest(), congestion_.rto()));
+    at = std::min(at, reads_.deadline(una_no_, congestion_.rto()));
   }
   if (rnr_.until() > base::Time{} && has_unsent()) return std::min(at, rnr_.until());
   return at;

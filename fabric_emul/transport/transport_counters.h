@@ -57,6 +57,7 @@ enum class TransportCounter {
   kDropRawFilter,  // no queue pair has registered it
   kDropRawNoReceive,
   kDropRawLength,
+  kDropNoLink,  // of UD or Raw, to a LID that no link leads to
   kCount_
 };
 
@@ -64,7 +65,7 @@ enum class TransportCounter {
 
 template <>
 struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
-  static constexpr std::array<std::string_view, 48> kNames = {"fabric.tx.cells",
+  static constexpr std::array<std::string_view, 49> kNames = {"fabric.tx.cells",
                                                               "fabric.tx.bytes",
                                                               "fabric.tx.predicted",
                                                               "fabric.rc.retransmit",
@@ -111,5 +112,6 @@ struct splitnic::base::CounterNames<splitnic::fabric::TransportCounter> {
                                                               "fabric.raw.drop.header",
                                                               "fabric.raw.drop.filter",
                                                               "fabric.raw.drop.no_receive",
-                                                              "fabric.raw.drop.length"};
+                                                              "fabric.raw.drop.length",
+                                                              "fabric.tx.drop.no_link"};
 };

@@ -1,8 +1,9 @@
 // A responder that does anything: ACKs, NAKs and responses to what was sent, to what was not, and
-// to what is complete. Sends, RDMA writes, reads and FetchOps are posted meanwhile, sinks lose
-// their region, and time passes. Whatever comes, each work request completes once and in order,
-// none successfully that was not sent, no read without all of its response, no byte outside an open
-// sink changes, and what is in flight keeps to the window.
+// to what is complete, and Sends that find no receive, so that a NAK is due meanwhile. Sends, RDMA
+// writes, reads and FetchOps are posted, sinks lose their region, and time passes. Whatever comes,
+// each work request completes once and in order, none successfully that was not sent, no read
+// without all of its response, no byte outside an open sink changes, and what is in flight keeps to
+// the window.
 #include <deque>
 #include <map>
 #include <set>
@@ -131,6 +132,8 @@ class RequesterRun {
       qp_.deliver();
     } else if (choice < 22) {
       end_sink(in_.below(kSinks));
+    } else if (choice < 24) {
+      add_send();
     } else {
       add_terminate();
     }
@@ -217,8 +220,22 @@ class RequesterRun {
   void add_nak(unsigned choice) {
     AckExt ack = ack_of(choice, in_.one_of(kAckCodes));
     ack.detail = in_.u8();
-    const Psn psn = next_psn_ - 1U - static_cast<std::uint32_t>(in_.below(16));
+    const Psn psn = refused_psn(in_.u8());
     add(qp_.maker().reply(Op::kNak, ack, psn, static_cast<std::uint16_t>(in_.u8() % 4)), choice);
+  }
+  // Of one of the newest packets; 0, as work that sends nothing has it; or of an open read, however
+  // old that is.
+  Psn refused_psn(std::size_t choice) const {
+    if (choice < 128) return next_psn_ - 1U - static_cast<std::uint32_t>(choice % 16);
+    if (choice < 192 || reads_.empty()) return Psn();
+    return Psn(
+        std::next(reads_.begin(), static_cast<std::ptrdiff_t>(choice % reads_.size()))->first);
+  }
+  // The next request of the peer, which finds no receive: its numbers stay the next ones.
+  void add_send() {
+    CellHead head;
+    head.header = qp_.maker().header(Op::kSend, Pos::kOnly);
+    add(testing::make_cell(head, {}), in_.u8());
   }
   void add_response(unsigned choice) {
     if (reads_.empty()) return;

@@ -119,6 +119,26 @@ TEST_F(RawTest, S000_14_only_whole_ipv6_datagrams_leave) {
   EXPECT_NE(taker_of(datagram(kUdp, 1)), Qpn());
 }
 
+// As the service allows, it completes; the counter alone shows that it has not left.
+TEST_F(RawTest, S001_32_a_datagram_that_no_link_leads_to_is_counted) {
+  MeshNode& node = mesh_.node(0);
+  const std::array pieces{datagram(kUdp, 1).sge()};
+  std::uint64_t dropped = 0;
+  for (const Service service : {Service::kRaw, Service::kUd}) {
+    node.sent.clear();
+    SendWr wr;
+    wr.gather = pieces;
+    wr.destination_lid = Lid(0x7777);
+    wr.destination_qpn = Qpn(99);
+    ASSERT_TRUE(node.adapter.post_send(mesh_.make(0, node.init(service)), wr));
+    mesh_.run_for(1ms);
+    ASSERT_EQ(node.sent.size(), 1U);
+    EXPECT_EQ(node.sent[0].status, WcStatus::kSuccess);
+    EXPECT_EQ(mesh_.count(0, TransportCounter::kDropNoLink), ++dropped);
+  }
+  EXPECT_EQ(mesh_.count(0, TransportCounter::kTxCells), 0U);
+}
+
 TEST_F(RawTest, S000_14_filters_that_cannot_be_are_refused) {
   const Qpn qpn = listen({.next_header = kTcp, .port = 80});
   Adapter& adapter = mesh_.node(1).adapter;

@@ -129,10 +129,10 @@ TEST(CellRecordsTest, S000_47_a_timeout_loses_all_of_a_silent_path) {
   for (const bool has_later_arrived : {false, true}) {
     Sent s(0);
     for (std::uint8_t i = 0; i < 12; ++i) s.send(i % 2);
-    // Of path 1 the odd ones, or of path 0 the third.
+    // Of path 1 the odd ones, or of path 0 the third: then it is not silent.
     s.records.acknowledge_bitmap(s.bitmap(has_later_arrived ? 0xAAA00000 : 0x10000000), at(20),
                                  s.timer);
-    EXPECT_EQ(s.records.lose_at_timeout(), 1U);
+    EXPECT_EQ(s.records.lose_at_timeout(), has_later_arrived ? 1U : 0U);
     EXPECT_EQ(s.records.lost_count(), has_later_arrived ? 6U : 1U);
   }
 }
@@ -148,6 +148,19 @@ TEST(CellRecordsTest, S000_47_a_second_timeout_loses_all_of_a_path) {
   EXPECT_EQ(s.records.lost_count(), 1U);
   EXPECT_EQ(s.records.lose_at_timeout(), 2U);
   EXPECT_EQ(s.records.lost_count(), 8U);
+}
+
+// The second of three cells has arrived, and nothing from the first timeout to the next: the path
+// is silent, because nothing has arrived behind the third.
+TEST(CellRecordsTest, S000_47_a_path_is_silent_behind_what_has_arrived) {
+  Sent s(0);
+  for (int i = 0; i < 3; ++i) s.send(0);
+  s.send(1);
+  s.records.acknowledge_bitmap(s.bitmap(0x80000000), at(20), s.timer);
+  EXPECT_EQ(s.records.lose_at_timeout(), 0U);
+  EXPECT_EQ(s.records.lost_count(), 1U);
+  EXPECT_EQ(s.records.lose_at_timeout(), 1U);
+  EXPECT_EQ(s.records.lost_count(), 2U);
 }
 
 // A path that carries what was sent behind the lost cell is as good as before.

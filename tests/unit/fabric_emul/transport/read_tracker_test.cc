@@ -55,14 +55,14 @@ TEST(ReadTrackerTest, a_late_response_makes_its_request_due) {
   reads.open(sink(1, 1));
   reads.open(sink(2, 1));
   const base::Time now = base::Time{} + 20ms;
-  EXPECT_EQ(reads.deadline(Lcn(1), 10ms), base::kNever) << "the request is not acknowledged";
-  EXPECT_EQ(reads.deadline(Lcn(2), 10ms), base::Time{} + 10ms);
-  reads.on_timeout(Lcn(2), now);
+  EXPECT_EQ(reads.deadline(1, 10ms), base::kNever) << "the request is not acknowledged";
+  EXPECT_EQ(reads.deadline(2, 10ms), base::Time{} + 10ms);
+  reads.on_timeout(2, now);
   ASSERT_TRUE(reads.has_request_due());
   EXPECT_EQ(reads.with_request_due()->wqe_no, 1U);
   reads.with_request_due()->has_request_due = false;
   EXPECT_FALSE(reads.has_request_due()) << "the second request is not acknowledged";
-  EXPECT_EQ(reads.deadline(Lcn(3), 10ms), now + 10ms);
+  EXPECT_EQ(reads.deadline(3, 10ms), now + 10ms);
 }
 
 }  // namespace splitnic::fabric::testing::read_tracker_test
