@@ -18,9 +18,10 @@ class LinkObserver {
   virtual void on_link_up(Link& link) = 0;
   // Ends nothing above the link: the peer may come back as the same instance.
   virtual void on_link_down(Link& link, std::string_view why) = 0;
-  // The peer is another instance now (or the slot goes to another peer): end everything that
-  // belongs to the old one. peer_eui64() and peer_instance() are still the old ones; the link is
-  // not up. on_link_up follows once INIT is complete; no on_link_down comes before.
+  // The peer is another instance now, or the link gets other LIDs, or the slot goes to another
+  // peer: end everything that belongs to the old one. peer_eui64(), peer_instance() and the LIDs
+  // are still the old ones; the link is not up. on_link_up follows once INIT is complete; an
+  // on_link_down need not come before.
   virtual void on_peer_restarted(Link& link) = 0;
   // The path carries less than before: it refused a datagram, or only short probes got replies.
   // mcp() is smaller now. Queue pairs with a larger MCP lose cells: their owner re-creates them.

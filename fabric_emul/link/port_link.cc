@@ -173,7 +173,9 @@ void PortLink::on_time(base::Time now) {
 }
 
 void PortLink::on_speed_time(base::Time now) {
-  if (now >= keep_alive_.silent_at()) {
+  if (have_lids_changed()) {
+    take_down(now, LinkEvent::kEnded, "the LIDs of the link have changed");
+  } else if (now >= keep_alive_.silent_at()) {
     take_down(now, LinkEvent::kSilence, kHeardNothing);
   } else if (is_client() && !handshake_.is_hello_pending() && now >= keep_alive_.doubt_at()) {
     handshake_.restart(now, context_.config.hello_min);

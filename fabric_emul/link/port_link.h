@@ -35,7 +35,7 @@ class PortLink final : public Link {
   void connect(base::Time now, const PeerAddress& address);
   void accept(base::Time now, const Init& init, const PeerAddress& from);
   void on_init(base::Time now, const Init& init);
-  // The peer is another instance now: ends everything of the old one.
+  // The peer is another instance now, or the link has other LIDs: ends everything of the old one.
   void end_old_instance();
   // Another peer proved to be at this link's address.
   void lose_address(base::Time now);
@@ -110,6 +110,12 @@ class PortLink final : public Link {
   // Listening side: the LIDs of a link to this peer; nothing if it can have none.
   std::optional<LinkLids> lids_for(const PeerAddress& from) const;
   bool has_right_lids(const Init& ready) const;  // client
+  // Whether these are others than the link has had, which queue pairs have at both ends.
+  bool has_other_lids(const LinkLids& lids) const {
+    const bool has_had = local_lid() != Lid() && remote_lid() != Lid();
+    return has_had && (lids.local != local_lid() || lids.remote != remote_lid());
+  }
+  bool have_lids_changed() const;
   void on_challenge(base::Time now, const Init& init);
   void on_ready(base::Time now, const Init& init);
   void on_refuse(base::Time now, const Init& init);
@@ -117,7 +123,7 @@ class PortLink final : public Link {
   void on_probe(base::Time now, const Init& init);
   void set_mcp(std::uint16_t mcp);
   // INIT has agreed on it. Of a link that stays, queue pairs may have longer cells.
-  void agree_on_mcp(std::uint16_t mcp, bool is_same_instance);
+  void agree_on_mcp(std::uint16_t mcp, bool stays);
   void start_lanes(base::Time now, const Init& init, std::uint64_t nonce,
                    std::size_t datagram_bytes_max);
 

@@ -49,8 +49,8 @@ void PortLink::set_mcp(std::uint16_t mcp) {
   batch_.set_stride(path_.stride());
 }
 
-void PortLink::agree_on_mcp(std::uint16_t mcp, bool is_same_instance) {
-  const bool is_less = is_same_instance && mcp < path_.mcp();
+void PortLink::agree_on_mcp(std::uint16_t mcp, bool stays) {
+  const bool is_less = stays && mcp < path_.mcp();
   set_mcp(mcp);
   if (is_less) context_.observer.on_path_narrowed(*this);
 }
@@ -74,13 +74,16 @@ std::optional<LinkLids> PortLink::lids_for(const PeerAddress& from) const {
 void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from) {
   const auto lids = lids_for(from);
   if (!lids) return context_.counters.add(LinkCounter::kRxDropInit);
+  // The port has ended another instance already.
+  const bool has_moved = peer_instance() == init.instance && has_other_lids(*lids);
+  if (has_moved) end_old_instance();
   // The full profile restarts at each INIT. A repeated one is a copy, or its READY was lost.
   const bool is_running = up() && lanes_.is_open();
   const bool is_repeated = is_running && lanes_.nonce() == init.nonce;
   if (is_running && !is_repeated) take_down(now, LinkEvent::kEnded, "peer re-initialised");
   path_.expire(now);
   // A repeated INIT of the same peer changes no mode: its copies may arrive in any order.
-  const bool is_known = peer_instance() == init.instance && address() == from;
+  const bool is_known = peer_instance() == init.instance && address() == from && !has_moved;
   if (!is_known) set_payload_crc(context_.crc_terms.decide(init, path_kind(from)));
   handshake_.apply(LinkEvent::kAssigned);
   if (from != address()) path_bytes_until_ = {};
@@ -144,6 +147,13 @@ bool PortLink::has_right_lids(const Init& ready) const {
   return lids->local == ready.offered_lid && lids->remote == ready.lid;
 }
 
+// Switches that start again with another topology file may give either end another LID. The link
+// need not get silent then: its control cells find the peer by the new ones.
+bool PortLink::have_lids_changed() const {
+  const auto lids = context_.config.lids ? context_.config.lids(address()) : std::nullopt;
+  return lids && has_other_lids(*lids);
+}
+
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
   if (!context_.terms.is_expected(init)) context_.observer.on_unexpected(init, address());
@@ -155,14 +165,14 @@ void PortLink::on_ready(base::Time now, const Init& init) {
       !has_right_lids(init)) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
-  const bool is_same_instance = init.instance == peer_instance();
-  if (handshake_.is_another_instance(init)) end_old_instance();
   const LinkLids lids = context_.config.lids ? *context_.config.lids(address())
                                              : LinkLids{init.offered_lid, init.lid};
+  const bool stays = init.instance == peer_instance() && !has_other_lids(lids);
+  if (handshake_.is_another_instance(init) || has_other_lids(lids)) end_old_instance();
   handshake_.adopt(init, lids.local, lids.remote);
   set_payload_crc(*payload_crc);
   const std::size_t bytes = path_bytes();
-  agree_on_mcp(std::min(mcp_of(bytes), init.mcp_max), is_same_instance);
+  agree_on_mcp(std::min(mcp_of(bytes), init.mcp_max), stays);
   start_lanes(now, init, init.echo, bytes);
   bring_up(now, LinkEvent::kReady);
 }

@@ -55,6 +55,12 @@ void SubnetAgent::step(base::Time now) {
   if (trap.route.hops != 0 && send(trap)) counters_.add(SubnetCounter::kTrap);
 }
 
+// The switch has counted a change since the last step: its TRAP leaves with the next one.
+base::Time SubnetAgent::deadline() const {
+  if (seen_changes_ != changes() || seen_arrivals_ != arrivals()) return now_;
+  return traps_left_ != 0 ? trap_at_ : base::kNever;
+}
+
 bool SubnetAgent::send(Smp smp) {
   smp.hop = 0;
   if (smp.route.hops == 0) {

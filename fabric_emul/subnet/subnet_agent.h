@@ -51,7 +51,7 @@ class SubnetAgent final : private SmpReceiver {
 
   // Call it before each Switch::step().
   void step(base::Time now);
-  base::Time deadline() const { return traps_left_ != 0 ? trap_at_ : base::kNever; }
+  base::Time deadline() const;
 
   // The manager that this switch obeys, and none if that is silent.
   std::optional<ManagerId> manager() const;

@@ -71,12 +71,12 @@ bool TableUpdate::is_due(const Target& target) {
   const SmpNode& node = *view_.report_of(target.is->name);
   Tables& in_force = in_force_[target.is->name];
   if (stage_ == Stage::kRead) {
-    const bool is_known = in_force.check == node.check;
+    const bool is_known = in_force.is_whole && in_force.check == node.check;
     if (target.next.check == node.check) {
       in_force = target.next;
       return false;
     }
-    if (!is_known) in_force = {node.check, ForwardingTables(file_.tables_per)};
+    if (!is_known) in_force = {node.check, ForwardingTables(file_.tables_per), false};
     return !is_known;
   }
   if (stage_ == Stage::kClear) {
@@ -127,14 +127,17 @@ TableUpdate::Outcome TableUpdate::on_reply(const SwitchRequests::Reply& reply, b
   }
   Tables& in_force = in_force_[target.is->name];
   if (stage_ == Stage::kRead) {
-    if (part.ports.empty()) return Outcome::kStale;
+    if (part.ports.empty() || part.check != in_force.check) return Outcome::kStale;
     set_block(in_force.ports.of(part.input), part.block, part.ports);
   }
   if (++target.part < target.parts.size()) {
     request(target, now);
     return Outcome::kNone;
   }
-  if (stage_ == Stage::kRead) return Outcome::kNone;
+  if (stage_ == Stage::kRead) {
+    in_force.is_whole = true;
+    return Outcome::kNone;
+  }
   if (part.check != tables_of(target).check) return Outcome::kStale;
   refusing_.erase(target.is->name);
   in_force = tables_of(target);

@@ -41,6 +41,7 @@ class TableUpdate {
   struct Tables {  // of a switch
     std::uint32_t check = 0;
     ForwardingTables ports;
+    bool is_whole = true;  // false: begun to be read
   };
   struct Target {
     const Topology::Switch* is = nullptr;

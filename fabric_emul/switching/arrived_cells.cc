@@ -33,8 +33,8 @@ std::size_t ArrivedCells::cells_apart(std::size_t stride) const {
   std::size_t count = 1;
   for (; next_ + count < cells_.size(); ++count) {
     const Cell& next = cells_[next_ + count];
-    if (next.from != first.from || next.cell.vl != first.cell.vl ||
-        next.cell.bytes.size() != first.cell.bytes.size() ||
+    if (next.number != first.number + count || next.from != first.from ||
+        next.cell.vl != first.cell.vl || next.cell.bytes.size() != first.cell.bytes.size() ||
         next.cell.bytes.data() != first.cell.bytes.data() + count * stride) {
       break;
     }

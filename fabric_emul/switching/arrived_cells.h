@@ -19,6 +19,7 @@ class ArrivedCells {
     ReceivedCell cell;
     Lid from, to;
     PartitionKey partition;
+    std::size_t number;  // in the batch: those that are not here were dropped
   };
   // Flits of one cell each, `stride` apart.
   struct Run {

@@ -20,6 +20,9 @@ namespace {
 
 std::size_t gnh_bytes(Lid to) { return NetworkLayer::is_peer(to) ? kGnhBytes : 0; }
 
+// A LID beyond those of ports stands for a peer in another subnet, here and on no link.
+bool may_be_source(Lid lid) { return lid != Lid() && !NetworkLayer::is_peer(lid); }
+
 PortConfig as_hop(PortConfig hop) {
   hop.full.lane_queue_bytes = HopLanes::kBatchesOfLane * kBatchBytesMax;
   hop.uses_fragments = false;
@@ -209,35 +212,37 @@ std::optional<Underlay::Received> Attachment::receive() {
 // Their bytes stay until the next batch is received.
 void Attachment::take_cells(std::span<const ReceivedCell> cells) {
   const base::Time now = clock_.now();
-  for (const ReceivedCell& cell : cells) {
+  for (std::size_t number = 0; number < cells.size(); ++number) {
+    const ReceivedCell& cell = cells[number];
     const auto header = header_of(cell.bytes);
     if (header && header->dlid == Lid() && takes_smp(cell, header->slid)) continue;
     if (!is_attached()) {
       counters_.add(AttachmentCounter::kRxDropPeer);
     } else if (!header) {
       counters_.add(AttachmentCounter::kRxDropCell);
-    } else if (!own_lids().has(header->dlid) || header->slid == Lid()) {
+    } else if (!own_lids().has(header->dlid) || !may_be_source(header->slid)) {
       counters_.add(AttachmentCounter::kRxDropLid);
     } else if (network_.takes(*header)) {
-      take_global(cell, *header);
+      take_global(cell, *header, number);
     } else {
       const bool is_data = header->service != Service::kMgmt;
       if (is_data && header->dlid != own_lid_to(header->slid))
         resolver_.use_all_paths(header->slid, now);
-      arrivals_.add({cell, header->slid, header->dlid, header->partition});
+      arrivals_.add({cell, header->slid, header->dlid, header->partition, number});
     }
   }
 }
 
 // The layers above get a cell CRC that is computed here, so the one that came is checked first.
-void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header) {
+void Attachment::take_global(const ReceivedCell& cell, const MacHeader& header,
+                             std::size_t number) {
   if (check_cell_crc(cell.bytes, cell.crc_head_only) != CellError::kNone) {
     return counters_.add(AttachmentCounter::kRxDropCell);
   }
   const NetworkLayer::Taken taken = network_.take(cell, header);
   switch (taken.fault) {
     case NetworkLayer::Fault::kNone:
-      return arrivals_.add({taken.cell, taken.from, header.dlid, header.partition});
+      return arrivals_.add({taken.cell, taken.from, header.dlid, header.partition, number});
     case NetworkLayer::Fault::kGlobal:
       return counters_.add(AttachmentCounter::kRxDropNetwork);
     case NetworkLayer::Fault::kDestination:

@@ -116,7 +116,7 @@ class Attachment final : public UnderlayDecorator, private LinkObserver {
   void return_port(base::Time now);
 
   void take_cells(std::span<const ReceivedCell> cells);
-  void take_global(const ReceivedCell& cell, const MacHeader& header);
+  void take_global(const ReceivedCell& cell, const MacHeader& header, std::size_t number);
   std::optional<Received> next_arrival();
   bool takes_control(const ArrivedCells::Cell& arrival, base::Bytes datagram);
 

@@ -15,12 +15,12 @@ enum class AttachmentCounter {
   kTxDropBlocked,  // datagram, or its end, that did not fit the batch to the switch
   kRxCell,
   kRxDropPeer,         // of a peer that is no switch
-  kRxDropLid,          // for another LID than ours, or from none
+  kRxDropLid,          // for another LID than ours, or from none that a port may have
   kRxDropPartition,    // of a partition that the node is no member of
   kRxDropCell,         // of an unknown version, or one that is not valid: management, with a GNH
   kRxDropNetwork,      // the GNH is not as it must be, or there is no network address or no room
   kRxDropDestination,  // for another network address than ours
-  kRxDropOrigin,       // with a GNH and not by a router, or from our subnet
+  kRxDropOrigin,  // with a GNH and not by a router, or from our subnet, or a datagram of no peer
   kResolved,
   kSmp,        // of the subnet manager, which got a reply
   kRxDropSmp,  // that is none for a node

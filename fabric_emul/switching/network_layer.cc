@@ -68,10 +68,10 @@ Lid NetworkLayer::lid_at(const NetworkAddress& address) const {
   return peer == lids_.end() ? Lid() : peer->second;
 }
 
-// The address of a host on a LAN may have the form of a network address: a node whose datagrams go
-// to a leg knows its peers in the fabric by other cells.
+// The address of a host on a LAN may have the form of a network address: peers in the fabric are
+// known by other cells, with which their links begin. LID 0: no leg is known that it may be behind.
 Lid NetworkLayer::sender_of(const NetworkAddress& source, const MacHeader& header) {
-  if (is_datagram(header) && leg_ != Lid() && !lids_.contains(source)) return leg_;
+  if (is_datagram(header) && !lids_.contains(source)) return leg_;
   return peer_at(source, header.slid);
 }
 
@@ -87,7 +87,7 @@ NetworkLayer::Taken NetworkLayer::take(const ReceivedCell& cell, const MacHeader
     return {.fault = Fault::kOrigin};
   }
   const Lid from = sender_of(source, header);
-  if (from == Lid()) return {.fault = Fault::kGlobal};
+  if (from == Lid()) return {.fault = is_datagram(header) ? Fault::kOrigin : Fault::kGlobal};
   const auto change = is_datagram(header) ? change_lids : remove_gnh;
   return {.from = from, .cell = copy_of(cell, {header.dlid, from}, change)};
 }

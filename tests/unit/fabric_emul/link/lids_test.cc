@@ -1,6 +1,11 @@
 // LIDs of a link where a topology gives them, and the number of a switch's port.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "tests/unit/fabric_emul/link/link_world.h"
 
 namespace splitnic::fabric {
@@ -68,6 +73,35 @@ TEST(LidsTest, S000_34_a_lid_leads_to_the_peer_that_is_there_now) {
   ASSERT_NE(now, nullptr);
   EXPECT_NE(now, &before);
   EXPECT_EQ(now->peer_eui64(), Eui64(0xC));
+}
+
+// The process of the peer is the same, and what is above the link has the old LIDs.
+TEST(LidsTest, S000_34_a_link_whose_lids_change_ends_what_is_above_it) {
+  std::optional<LinkLids> at_listener = LinkLids{Lid(7), Lid(300)};
+  std::optional<LinkLids> at_client = LinkLids{Lid(300), Lid(7)};
+  PortConfig listener = config_of(0xA, 100, true), client = config_of(0xB, 200);
+  listener.lids = [&at_listener](const PeerAddress&) { return at_listener; };
+  client.lids = [&at_client](const PeerAddress&) { return at_client; };
+  World world({}, listener, client);
+  using Events = std::vector<std::string>;
+  const Events& of_client = world.b->watch.events;
+  const Events& of_listener = world.a->watch.events;
+  world.connect();
+  world.run(std::chrono::seconds(1));
+  ASSERT_EQ(of_client, Events{"up"});
+  at_listener = at_client = std::nullopt;  // the switch is away
+  world.run(std::chrono::milliseconds(500));
+  ASSERT_EQ(of_client, Events{"up"});
+  at_listener = LinkLids{Lid(8), Lid(300)};
+  at_client = LinkLids{Lid(300), Lid(8)};
+  world.run(std::chrono::seconds(1));
+  EXPECT_EQ(of_client,
+            (Events{"up", "down: the LIDs of the link have changed", "restarted", "up"}));
+  EXPECT_EQ(std::ranges::count(of_listener, "restarted"), 1);
+  EXPECT_EQ(of_listener.back(), "up");
+  EXPECT_EQ(world.a->watch.restarted_instance, 200U);
+  EXPECT_EQ(world.a->link().local_lid(), Lid(8));
+  EXPECT_EQ(world.b->link().remote_lid(), Lid(8));
 }
 
 TEST(LidsTest, S000_34_a_peer_that_can_have_no_lid_gets_no_link) {

@@ -1,6 +1,10 @@
 // A switch that sends an attached port any cell, and what the port drops of that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -8,6 +12,8 @@
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "tests/support/counter_sum.h"
+#include "tests/unit/fabric_emul/switching/router_world.h"
 #include "tests/unit/fabric_emul/switching/switch_world.h"
 
 namespace splitnic::fabric {
@@ -39,12 +45,37 @@ class FalseSwitchTest : public ::testing::Test {
     sw->port.flush(clock.now());
     settle();
   }
+  // The port learns that it is in the subnet fd00:a::/64, whose routers have the LIDs 1 and 3.
+  void give_place() {
+    const auto place = place_of(router_world::plan_in(router_world::topology_a(), 0), Lid(11));
+    Mgmt m;
+    m.kind = MgmtKind::kResolved;
+    m.transaction = UINT64_MAX;
+    m.instance = 1;
+    m.private_data = place;
+    ASSERT_TRUE(send_mgmt(sw->link(), Lid(1), Lid(11), m));
+    sw->port.flush(clock.now());
+    settle();
+    ASSERT_TRUE(attachment->network().is_known());
+  }
+  // The cells that a port above takes out of what the attachment hands over.
+  std::vector<Cell> arrived() {
+    std::vector<Cell> cells;
+    while (const auto batch = attachment->receive()) {
+      for (base::Bytes rest = batch->bytes; !rest.empty();) {
+        const base::Bytes datagram = rest.first(std::min(batch->stride, rest.size()));
+        rest = rest.subspan(datagram.size());
+        FlitWalker walker(datagram);
+        FlitView flit;
+        while (walker.next(flit) == FlitWalker::Step::kFlit) {
+          cells.emplace_back(flit.payload.begin(), flit.payload.end());
+        }
+      }
+    }
+    return cells;
+  }
   std::uint64_t count(std::string_view counter) const {
-    std::uint64_t found = 0;
-    attachment->visit_counters([&](std::string_view name, std::uint64_t value) {
-      if (name == counter) found = value;
-    });
-    return found;
+    return support::counter_of(*attachment, counter);
   }
 
   base::ManualClock clock;
@@ -65,6 +96,56 @@ TEST_F(FalseSwitchTest, S000_34_a_cell_for_another_lid_or_from_none_is_dropped) 
   send(cell(Lid(0), Lid(11)));
   EXPECT_EQ(count("path.rx.drop.lid"), 2U);
   EXPECT_EQ(count("path.rx.cell"), 1U);
+}
+
+// LIDs beyond those of ports stand for peers in other subnets, of which there are none here.
+TEST_F(FalseSwitchTest, P_NET_5_M_21_a_cell_from_a_lid_that_no_port_has_is_dropped) {
+  attach(3);
+  give_place();
+  send(cell(Lid(kPortLidMax), Lid(11)));
+  ASSERT_EQ(count("path.rx.cell"), 1U);
+  for (const std::uint16_t lid : std::array<std::uint16_t, 3>{kPortLidMax + 1, 0xC005, 0xFFFF}) {
+    send(cell(Lid(lid), Lid(11)));
+  }
+  ASSERT_EQ(count("path.rx.drop.lid"), 3U);
+  ASSERT_EQ(count("path.rx.cell"), 1U);
+  // A port that listens replies to HELLO.
+  PortConfig config = link_world::config_of(0xC, 9, true);
+  config.lids = [this](const PeerAddress& peer) { return attachment->lids_of(peer); };
+  link_world::End above(*attachment, config);
+  std::vector<std::byte> hello;
+  link_world::append_init(hello, link_world::hello_of(0xD, 10));
+  ASSERT_TRUE(send_path_cell(sw->link(), Lid(0xC005), Lid(11), kPathQpn, hello));
+  sw->port.flush(clock.now());
+  above.step(clock.now());
+  EXPECT_EQ(count("path.rx.drop.lid"), 4U);
+  EXPECT_EQ(above.count(LinkCounter::kRxInit), 0U);
+}
+
+// Three cells in one datagram, of which the one in the middle is not for the layers above.
+TEST_F(FalseSwitchTest, P_NET_5_a_cell_that_is_dropped_is_not_handed_over_between_two_others) {
+  attach(3);
+  give_place();
+  const auto write = [this](const Cell& one) { ASSERT_TRUE(link_world::write(sw->link(), one)); };
+  const Cell before = cell(Lid(20), Lid(11), 64, 1), behind = cell(Lid(20), Lid(11), 64, 2);
+  const auto expect_both = [&](const std::function<void()>& write_between,
+                               std::string_view counter) {
+    const std::uint64_t dropped = count(counter);
+    write(before);
+    write_between();
+    write(behind);
+    sw->port.flush(clock.now());
+    EXPECT_EQ(arrived(), (std::vector<Cell>{before, behind})) << counter;
+    EXPECT_EQ(count(counter), dropped + 1);
+  };
+  expect_both([&] { write(cell(Lid(20), Lid(12), 64, 3)); }, "path.rx.drop.lid");
+  const Gnh gnh = gnh_between(router_world::kU, router_world::kH, 0, 64);
+  const Cell by_no_router =
+      cell_with(Lid(21), Lid(11), 64, 3, [&](CellHead& head) { head.gnh = &gnh; });
+  expect_both([&] { write(by_no_router); }, "path.rx.drop.origin");
+  const Cell smp(64);
+  expect_both([&] { ASSERT_TRUE(send_path_cell(sw->link(), Lid(1), Lid(), kSubnetQpn, smp)); },
+              "path.rx.drop.smp");
 }
 
 TEST_F(FalseSwitchTest, a_cell_of_another_version_or_of_the_switch_that_is_no_reply_is_dropped) {

@@ -98,6 +98,14 @@ TEST(NetworkLayerTest,
   EXPECT_TRUE(world.is_balanced());
 }
 
+TEST(NetworkLayerTest, S000_33_S000_38_both_ends_know_that_their_link_crosses_a_router) {
+  TwoSubnets world;
+  for (Node* node : {&world.h, &world.u}) {
+    EXPECT_TRUE(node->end->link().crosses_routers());
+    EXPECT_FALSE(node->attachment.link().crosses_routers()) << "the hop";
+  }
+}
+
 TEST(NetworkLayerTest, S000_33_the_link_comes_back_after_the_router_was_away) {
   TwoSubnets world;
   ASSERT_TRUE(world.h.end->link().up());
@@ -194,6 +202,40 @@ INSTANTIATE_TEST_SUITE_P(
                      ++gnh.length;
                    }}),
     [](const auto& test) { return std::string(test.param.name); });
+
+// Its address has the form of a network address, and the node has sent nothing to a leg yet.
+TEST(NetworkLayerTest, S000_48_a_host_of_a_lan_that_sends_first_is_no_peer) {
+  const SwitchPlan plan = plan_in(topology_b(), 0);
+  NetworkLayer layer;
+  ASSERT_TRUE(layer.learn(place_of(plan, Lid(20)), Lid(20)));
+  const auto take = [&](const NetworkAddress& source) {
+    const Cell sent = global_with([&](CellHead& head, Gnh& gnh) {
+      head.header.slid = Lid(2);
+      head.header.dlid = Lid(20);
+      as_datagram(head, gnh);
+      gnh.source = source.bytes;
+    });
+    layer.forget_cells();
+    return layer.take({sent}, header_of(sent).value());
+  };
+  const auto on_lan = [](unsigned number) {
+    return address(0xC, Lid(static_cast<std::uint16_t>(number)));
+  };
+  constexpr unsigned kHosts = 5000;
+  static_assert(kHosts > NetworkLayer::kPeersMax);
+  unsigned dropped = 0;
+  for (unsigned number = 1; number <= kHosts; ++number) {
+    dropped += take(on_lan(number)).fault == NetworkLayer::Fault::kOrigin ? 1U : 0U;
+  }
+  EXPECT_EQ(dropped, kHosts);
+  const Lid laptop = layer.resolved(place_of(plan, base::as_bytes("laptop")));
+  ASSERT_TRUE(NetworkLayer::is_peer(laptop)) << "no host has taken its place";
+  EXPECT_EQ(take(kH).from, laptop);
+  EXPECT_EQ(take(on_lan(5)).fault, NetworkLayer::Fault::kOrigin);
+  layer.set_leg(laptop);
+  EXPECT_EQ(take(on_lan(5)).from, laptop) << "behind the leg, though it has been heard before";
+  EXPECT_EQ(take(kH).from, laptop);
+}
 
 TEST(NetworkLayerTest, S000_33_the_switch_replies_with_the_place_of_a_port_and_of_a_name) {
   const SwitchPlan plan = plan_in(topology_a(), 0);

@@ -2,6 +2,9 @@
 // follow what is up.
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "fabric_emul/subnet/smp_request.h"
 #include "tests/unit/fabric_emul/switching/subnet_world.h"
 
 namespace splitnic::fabric {
@@ -184,6 +187,72 @@ TEST(SubnetTest, S004_19_a_manager_that_takes_over_reads_the_tables_that_another
   EXPECT_EQ(world.same_port_drops(), 0U);
 }
 
+// The standby s3 takes over where s4 has another table than that of the file, and does not get it.
+struct UnreadTable : World {
+  UnreadTable() : World(ring(4)) {
+    start_all("s1");
+    start("s3", 1);
+    run(2s);
+    set_cut(3, true);  // s4 - s1
+    run(2s);
+    EXPECT_TRUE(has_tables_without({3}));
+    to_s4.drops_table_reads = true;
+    kill("s1");
+  }
+  bool asks(std::uint64_t times) {
+    return run_until(5s, [&] { return to_s4.table_reads >= times; });
+  }
+
+  Wire& to_s4 = *wires.at({"s3", 1});
+};
+
+// Cells that go by entries which stay are not interrupted.
+TEST(SubnetTest, S004_19_P_SUBN_16_a_table_that_was_not_read_to_the_end_is_read_once_more) {
+  UnreadTable world;
+  ASSERT_TRUE(world.asks(SmpRequest::kAttempts));
+  world.to_s4.drops_table_reads = false;
+  const auto& at_n3 = world.nodes.at("n3")->cells;
+  const auto& at_n4 = world.nodes.at("n4")->cells;
+  const std::size_t before = at_n3.size() + at_n4.size();
+  std::size_t sent = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(world.write("n3", "n4") && world.write("n4", "n3"));
+    sent += 2;
+    world.iterate();
+    if (i % 20 == 0) world.clock.advance(10ms);
+  }
+  world.settle();
+  EXPECT_GT(world.to_s4.table_reads, SmpRequest::kAttempts);
+  EXPECT_EQ(at_n3.size() + at_n4.size(), before + sent);
+  EXPECT_TRUE(world.has_tables_without({3}));
+}
+
+TEST(SubnetTest, S004_19_P_SUBN_16_a_table_that_changes_while_it_is_read_is_read_once_more) {
+  UnreadTable world;
+  ASSERT_TRUE(world.asks(1));
+  Box& s4 = *world.boxes.at("s4");
+  ASSERT_TRUE(s4.agent->manager());
+  const ForwardingTables empty;
+  const TableBlock ports = block_of(empty.of(kNoInput), 0);
+  std::array<std::byte, kSmpTableBytes + kSmpBlockLids> body;
+  SmpTable part;
+  part.stage = SmpTable::Stage::kClear;
+  part.parts = 1;
+  part.check = check_of(empty);
+  part.ports = ports;
+  Smp set;  // without hops: it is served here
+  set.method = SmpMethod::kSet;
+  set.attribute = SmpAttribute::kTable;
+  set.manager = *s4.agent->manager();
+  set.body = base::Bytes(body).first(emit_smp_table(body, part));
+  s4.agent->send(set);
+  ASSERT_EQ(check_of(s4.sw.tables()), part.check);
+  const std::uint64_t before = world.to_s4.table_reads;
+  world.to_s4.drops_table_reads = false;
+  EXPECT_TRUE(world.run_until(1s, [&] { return world.has_tables_without({3}); }));
+  EXPECT_GE(world.to_s4.table_reads, before + 2) << "the one that was lost, and one more";
+}
+
 TEST(SubnetTest, S004_19_tables_arrive_through_a_loss_of_30_percent_of_management_cells) {
   World world(ring(3));
   for (auto& [place, wire] : world.wires) wire->smp_loss_ppm = 300'000;
@@ -226,6 +295,26 @@ TEST(SubnetTest, P_SUBN_10_a_trap_makes_the_manager_sweep_at_once) {
   EXPECT_GT(world.count("s2", SubnetCounter::kTrap), 0U);
   EXPECT_FALSE(world.boxes.at("s1")->manager->view().is_up(to_s3));
   EXPECT_TRUE(world.has_tables_without({}));
+}
+
+// The switch finds the silence when a timer ends, and the next one may be far away.
+TEST(SubnetTest, P_SUBN_10_a_trap_waits_for_no_timer_of_the_switch) {
+  World world(ring(3));
+  world.start_all("s3");
+  world.run(2s);
+  Box& s1 = *world.boxes.at("s1");
+  const auto changes = [&] { return s1.sw.counters()[SwitchCounter::kLinkChange]; };
+  const std::uint64_t before = changes();
+  world.set_cut(0, true);  // s1 - s2, without BYE
+  for (int i = 0; i < 2000 && changes() == before; ++i) {
+    world.clock.advance(1ms);
+    world.iterate();
+  }
+  ASSERT_EQ(changes(), before + 1);
+  EXPECT_LE(s1.agent->deadline(), world.clock.now());
+  const std::uint64_t traps = world.count("s1", SubnetCounter::kTrap);
+  s1.agent->step(world.clock.now());
+  EXPECT_EQ(world.count("s1", SubnetCounter::kTrap), traps + 1);
 }
 
 TEST(SubnetTest, S004_19_without_changes_a_switch_is_asked_for_little) {

@@ -68,17 +68,23 @@ class Wire final : public UnderlayDecorator {
 
   bool is_cut = false;
   std::uint32_t smp_loss_ppm = 0;
-  bool drops_last_stage = false;  // of tables for the switch at the other end
+  bool drops_last_stage = false;   // of tables for the switch at the other end
+  bool drops_table_reads = false;  // GET TABLE
+  std::uint64_t table_reads = 0;
   std::uint64_t smps = 0;
   std::map<std::uint32_t, unsigned> hops;  // cells of nodes that left here, by PSN
 
  private:
-  bool drops_smp(base::Bytes cell) const {
+  bool drops_smp(base::Bytes cell) {
     Smp smp;
     SmpTable part;
     const auto payload = payload_of_path_cell(cell, kSubnetQpn, false);
-    return drops_last_stage && payload && parse_smp(*payload, smp) == SmpError::kNone &&
-           smp.method == SmpMethod::kSet && smp.hop == smp.route.hops &&
+    if (!payload || parse_smp(*payload, smp) != SmpError::kNone) return false;
+    if (smp.method == SmpMethod::kGet && smp.attribute == SmpAttribute::kTable) {
+      ++table_reads;
+      return drops_table_reads;
+    }
+    return drops_last_stage && smp.method == SmpMethod::kSet && smp.hop == smp.route.hops &&
            parse_smp_table(smp.body, part) == SmpError::kNone &&
            part.stage == SmpTable::Stage::kSet;
   }
