@@ -89,7 +89,8 @@ class FramePort {
   // port with the same options and queue that another process has opened, and all that was set
   // before is in force there. fd() and write_fd() may be others then. Returns the descriptors that
   // it has used before: the kernel takes some 10 ms to close them. An error: the interface is
-  // another one by now, and is_gone() reports whether the port uses it. REQUIRES can_return().
+  // another one by now, or the socket cannot be used; is_gone() reports whether the port uses it.
+  // REQUIRES can_return().
   using Descriptors = std::vector<base::UniqueFd>;
   virtual base::Result<Descriptors> return_by(base::UniqueFd /*socket*/) {
     return base::Error(name() + ": it takes another port");

@@ -20,7 +20,8 @@ bool is_same_machine(const PeerAddress& one, const PeerAddress& other) {
     return ip(a) == ip(b);
   }
   if (a.family() != AF_INET6) return one == other;
-  return IN6_ARE_ADDR_EQUAL(&a.v6().sin6_addr, &b.v6().sin6_addr);
+  return IN6_ARE_ADDR_EQUAL(&a.v6().sin6_addr, &b.v6().sin6_addr) &&
+         a.v6().sin6_scope_id == b.v6().sin6_scope_id;  // of link-local addresses, else 0
 }
 
 }  // namespace

@@ -222,11 +222,20 @@ void ShmUnderlay::keep_spare() {
   spare_ = base::UniqueFd(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
+// For a client that comes: drops what clients that have ended left in their rings.
+void ShmUnderlay::free_places() {
+  for (const auto& wire : wires_) {
+    if (wire->has_ended) wire->is_broken = true;
+  }
+  remove_ended();
+}
+
 // Refused by closing the socket.
 void ShmUnderlay::accept_one(base::UniqueFd socket) {
   const auto user = user_at(socket.get());
   if (!user || !admits(*user)) return counters_.add(ShmCounter::kRefusedUser);
   if (!accept_limit_.take(*user)) return counters_.add(ShmCounter::kRefusedRate);
+  if (wires_.size() >= config_.clients_max && has_share_left(*user)) free_places();
   if (wires_.size() >= config_.clients_max) return counters_.add(ShmCounter::kRefusedFull);
   if (!has_share_left(*user)) return counters_.add(ShmCounter::kRefusedShare);
   auto memory = ShmSegment::make(config_.ring_bytes);

@@ -21,8 +21,10 @@ namespace {
 // faster.
 constexpr std::size_t kClaimMin = 4096;
 constexpr int kWakeUpsPerIteration = 16;
-// An owner that does not sleep looks for new and ended connections this often.
+// An owner that does not sleep looks for new and ended connections after this many empty receives,
+// and after this many batches while some wire always holds data.
 constexpr unsigned kEmptyReceives = 64;
+constexpr unsigned kFullReceives = 256;
 
 PeerAddress address_of(std::uint32_t number) {
   PeerAddress address;
@@ -167,6 +169,7 @@ void ShmUnderlay::on_readable(Wire& wire) {
 }
 
 bool ShmUnderlay::handle_events() {
+  empty_receives_ = full_receives_ = 0;
   std::array<epoll_event, 16> events;
   const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), 0);
   bool any = false;
@@ -223,12 +226,20 @@ void ShmUnderlay::remove_ended() {
   next_wire_ = 0;
 }
 
+// A peer can refill its ring faster than it is emptied: it delays connections and ends of others,
+// and stops none of them.
 std::optional<Underlay::Received> ShmUnderlay::receive() {
-  if (auto received = take_any()) return received;
+  if (full_receives_ >= kFullReceives) {
+    handle_events();
+    remove_ended();
+  }
+  if (auto received = take_any()) {
+    ++full_receives_;
+    return received;
+  }
   remove_ended();
   if (!is_woken_ && ++empty_receives_ < kEmptyReceives) return std::nullopt;
   is_woken_ = false;
-  empty_receives_ = 0;
   if (!handle_events()) return std::nullopt;
   auto received = take_any();
   remove_ended();

@@ -113,6 +113,7 @@ class ShmUnderlay final : public Underlay {
   bool watch(int fd, std::uint32_t key);
   bool admits(std::uint32_t user) const;
   bool has_share_left(std::uint32_t user) const;
+  void free_places();
   void connect();
   // Returns false if no program listens there.
   bool connect_in(const std::string& directory);
@@ -146,6 +147,7 @@ class ShmUnderlay final : public Underlay {
   std::size_t next_wire_ = 0;
   bool is_woken_ = true;         // a wake-up or another event may be there to read
   unsigned empty_receives_ = 0;  // since the last poll for events
+  unsigned full_receives_ = 0;   // those that returned a batch, since then
   std::uint32_t last_number_ = 0;
   std::vector<std::byte> buffer_;  // of the batch that receive() gave out
   base::Counters<ShmCounter> counters_;

@@ -48,23 +48,35 @@ base::Status CapturePort::join(FanoutGroup& group) {
 }
 
 base::Status CapturePort::filter_fabric() {
-  if (options_.exclude.empty() && !is_in_group_) return {};
+  if (!has_filter()) return {};
   filtered_mac_ = link_->state().mac;
   auto program = exclude_fabric(options_.exclude, filtered_mac_);
   if (!program) return program.error();
   return attach_filter(std::move(*program));
 }
 
+base::Status CapturePort::filter_returned(int socket, const MacAddress& mac) const {
+  if (!has_filter()) return {};
+  auto program = exclude_fabric(options_.exclude, mac);
+  if (!program) return program.error();
+  return attach(socket, std::move(*program));
+}
+
 base::Status CapturePort::begin_socket(base::UniqueFd socket, bool may_have_long_header) {
   const auto form = VnetForm::request(socket.get(), may_have_long_header);
   if (!form) return form.error();
-  receiver_.emplace(socket.get(), *form, counters_, splitter_);
-  sender_.emplace(socket.get(), *form, counters_);
-  socket_ = std::move(socket);
+  use_socket(std::move(socket), *form);
   return {};
 }
 
-// The process that has opened the socket has set everything that takes privileges.
+void CapturePort::use_socket(base::UniqueFd socket, const VnetForm& form) {
+  receiver_.emplace(socket.get(), form, counters_, splitter_);
+  sender_.emplace(socket.get(), form, counters_);
+  socket_ = std::move(socket);
+}
+
+// The process that has opened the socket has set everything that takes privileges. The kernel may
+// refuse the rest: until the link has returned, only the new socket has changed.
 base::Result<FramePort::Descriptors> CapturePort::return_by(base::UniqueFd socket) {
   sockaddr_ll bound{};
   socklen_t bytes = sizeof bound;
@@ -72,14 +84,21 @@ base::Result<FramePort::Descriptors> CapturePort::return_by(base::UniqueFd socke
       bound.sll_family != AF_PACKET) {
     return base::Error(name_ + ": what came is no packet socket");
   }
+  MacAddress mac{};
+  std::copy_n(bound.sll_addr, std::min<std::size_t>(bound.sll_halen, mac.size()), mac.begin());
+  const auto form = VnetForm::request(socket.get());
+  if (!form) return form.error().within(name_);
+  if (auto filtered = filter_returned(socket.get(), mac); !filtered) {
+    return filtered.error().within(name_);
+  }
   if (auto back = link_->return_as(static_cast<unsigned>(bound.sll_ifindex)); !back) {
     return back.error();
   }
   kernel_drops();
   Descriptors former;
   give_up(former);
-  if (auto begun = begin_socket(std::move(socket)); !begun) return begun.error();
-  if (auto filtered = filter_fabric(); !filtered) return filtered.error();
+  use_socket(std::move(socket), *form);
+  filtered_mac_ = mac;
   share_output(is_output_shared_);
   if (observes()) return former;
   const auto received =
@@ -88,10 +107,10 @@ base::Result<FramePort::Descriptors> CapturePort::return_by(base::UniqueFd socke
   return former;
 }
 
-base::Status CapturePort::attach_to_socket(std::vector<sock_filter> program) {
+base::Status CapturePort::attach(int socket, std::vector<sock_filter> program) const {
   if (is_in_group_) exclude_outgoing(program);
   const sock_fprog code{static_cast<unsigned short>(program.size()), program.data()};
-  if (!set_option(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, code)) {
+  if (!set_option(socket, SOL_SOCKET, SO_ATTACH_FILTER, code)) {
     return base::Error::from_errno("attaching the capture filter", errno);
   }
   return {};

@@ -84,7 +84,9 @@ class CapturePort : public LinkPort {
   }
   // From now on this packet socket captures and sends.
   base::Status begin_socket(base::UniqueFd socket, bool may_have_long_header = true);
-  base::Status attach_to_socket(std::vector<sock_filter> program);
+  base::Status attach_to_socket(std::vector<sock_filter> program) {
+    return attach(socket_.get(), std::move(program));
+  }
   // A socket is about to take the place of what the port has had so far: adds that to `former`.
   virtual void give_up(Descriptors& former) { former.push_back(std::move(socket_)); }
 
@@ -112,6 +114,11 @@ class CapturePort : public LinkPort {
   // Drops what an observer captured before it accepted no frame: another queue has it, too.
   virtual void discard_captured() {}
   base::Status join(FanoutGroup& group);
+  bool has_filter() const { return !options_.exclude.empty() || is_in_group_; }
+  // As filter_fabric(), of a packet socket that is not in use yet, and an interface with this MAC.
+  base::Status filter_returned(int socket, const MacAddress& mac) const;
+  base::Status attach(int socket, std::vector<sock_filter> program) const;
+  void use_socket(base::UniqueFd socket, const VnetForm& form);
   // Of the socket behind write_fd().
   void set_send_buffer(std::size_t bytes);
 

@@ -1,11 +1,41 @@
 // Two processes that have one key: the second one elsewhere is refused as long as the first is in
 // use; at one place they cannot be distinguished from a restart, and are reported.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
+#include "base/endian.h"
+#include "fabric_emul/underlay/udp_address.h"
+#include "fabric_emul/underlay/underlay_decorator.h"
 #include "tests/unit/fabric_emul/session/keyed_world.h"
 
 namespace splitnic::fabric::session {
 namespace {
+
+// Shows each endpoint of the hub at one link-local address, by an interface of its number.
+class LinkLocalPath final : public UnderlayDecorator {
+ public:
+  explicit LinkLocalPath(InProcessUnderlay& at) : UnderlayDecorator(at) {}
+  static PeerAddress link_local(const PeerAddress& endpoint) {
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(7471);
+    address.sin6_addr.s6_addr[0] = 0xFE;
+    address.sin6_addr.s6_addr[1] = 0x80;
+    address.sin6_addr.s6_addr[15] = 1;
+    address.sin6_scope_id = base::load_be<std::uint32_t>(endpoint.bytes.data());
+    return UdpAddress(reinterpret_cast<const sockaddr&>(address), sizeof address).peer();
+  }
+
+  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
+    return below_.send(InProcessHub::address_of(UdpAddress(to).v6().sin6_scope_id), bytes, stride);
+  }
+  std::optional<Received> receive() override {
+    auto received = below_.receive();
+    if (received) received->from = link_local(received->from);
+    return received;
+  }
+  base::Time deadline() const override { return base::kNever; }
+};
 
 class SecondProcessTest : public testing::Test {
  protected:
@@ -108,6 +138,36 @@ TEST_F(SecondProcessTest, B_02_two_processes_at_one_address_are_reported) {
   }
   EXPECT_EQ(reports_.size(), 6U);
   EXPECT_EQ(reports_.back(), world_.host_at.address());
+}
+
+// Each interface has its own fe80::1.
+TEST_F(SecondProcessTest, B_02_a_link_local_address_of_another_interface_is_another_machine) {
+  base::SeededRandom random(4711);
+  LinkLocalPath path(world_.unit_at);
+  KeyedUnderlay unit(path, world_.config_of(world_.unit_secret), world_.clock, random);
+  const auto host = unit.allow({public_key_of(world_.host_secret), {}, {}});
+  ASSERT_TRUE(host);
+  world_.unit_at.clear();
+  world_.make_host();
+  const auto second = make_second(world_.second_at);
+  const auto exchange = [&](Node& node) {
+    node.keyed.send(world_.unit_address, KeyedWorld::payload(60, 5), 60);
+    while (unit.receive()) {
+    }
+    unit.send(*host, KeyedWorld::payload(60, 6), 60);
+    node.receive();
+    world_.clock.advance(50ms);
+  };
+  for (int i = 0; i < 20; ++i) exchange(*world_.host);
+  ASSERT_EQ(world_.host->count(SessionCounter::kEstablished), 1U);
+  for (int i = 0; i < 100; ++i) {
+    exchange(*world_.host);
+    exchange(*second);
+  }
+  EXPECT_GT(unit.counters()[SessionCounter::kRxDropSecond], 3U);
+  EXPECT_EQ(second->count(SessionCounter::kEstablished), 0U);
+  ASSERT_FALSE(reports_.empty());
+  EXPECT_EQ(reports_.back(), LinkLocalPath::link_local(world_.second_at.address()));
 }
 
 }  // namespace

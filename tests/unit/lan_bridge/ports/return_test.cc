@@ -2,10 +2,12 @@
 // through the packet sockets that another process has opened. Here the test is that process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 
 #include <functional>
 
 #include "lan_bridge/ports/packet_port.h"
+#include "lan_bridge/ports/packet_socket.h"
 #include "lan_bridge/ports/port_factory.h"
 #include "tests/support/open_lan_port.h"
 #include "tests/unit/lan_bridge/queue_harness.h"
@@ -163,6 +165,45 @@ TEST(ReturnTest, B_05_what_is_no_socket_of_the_interface_is_refused_and_the_port
     refuses(base::UniqueFd(::fcntl(other->fd(), F_DUPFD_CLOEXEC, 0)));
     ports[0]->state();
     bring_back(ports, {});
+    expect_traffic(ports);
+  });
+}
+
+// A socket whose filter cannot be replaced, and one that has no vnet header.
+std::vector<base::UniqueFd> unusable_sockets(const PortOptions& options) {
+  auto sockets = sockets_of(options, 1);
+  const int on = 1;
+  EXPECT_TRUE(set_option(sockets[0].get(), SOL_SOCKET, SO_LOCK_FILTER, on));
+  sockets.emplace_back(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  EXPECT_TRUE(bind_packet_socket(sockets[1].get(), ::if_nametoindex("vb"), 0));
+  return sockets;
+}
+
+TEST(ReturnTest, B_05_a_socket_that_cannot_be_used_leaves_the_port_gone_with_its_descriptors) {
+  const PortOptions options{.exclude = {{7471}}};
+  on_every_kind([&options](const std::string& spec) {
+    const Ports ports = open_ports(spec, options, 1);
+    run("ip link del vb");
+    ports[0]->state();
+    const int fd = ports[0]->fd();
+    const int write_fd = ports[0]->write_fd();
+    plug_in();
+    auto lan = *PacketPort::open({.interface = "va"});
+    for (base::UniqueFd& socket : unusable_sockets(options)) {
+      EXPECT_FALSE(ports[0]->return_by(std::move(socket)));
+      EXPECT_TRUE(ports[0]->is_gone());
+      EXPECT_FALSE(ports[0]->state().link_up);
+      EXPECT_TRUE(ports[0]->is_back());
+      ASSERT_EQ(ports[0]->fd(), fd);
+      ASSERT_EQ(ports[0]->write_fd(), write_fd);
+      // It would have a descriptor that was closed.
+      const auto next = *PacketPort::open({.interface = "vb"});
+      write_all(*ports[0], {make_frame({})});
+      EXPECT_EQ(sum(take_of_all(ports, 0)), 0U);
+    }
+    EXPECT_EQ(sum_of(counters_of(*ports[0]), "tx.drop."), 2U);
+    EXPECT_TRUE(Inbox(*lan).take_all().empty());
+    bring_back(ports, options);
     expect_traffic(ports);
   });
 }
