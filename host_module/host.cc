@@ -162,6 +162,7 @@ void Host::end_connection(base::Time now) {
   connection_.reset();
   renew_by_ = base::kNever;
   pending_.clear();
+  unannounced_.clear();
   rx_.clear();
   rx_done_ = 0;
   rx_blocked_ = false;

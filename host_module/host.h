@@ -216,7 +216,7 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
   bool move_tx(base::Time now, bool tap_readable);  // TAP -> elements
   bool push(base::Bytes frame, base::Time now);
   bool push_pending(base::Time now);
-  void announce();
+  bool announce();
   void watch_idle(base::Time now);
   bool may_connect(base::Time now) const;
   void attach_queue(base::Time now);
@@ -227,8 +227,9 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
   base::Random& random_;
   base::PageMemory tx_memory_;
   std::unique_ptr<lan::FrameRing> tx_ring_;
-  base::Ring<base::Bytes> pending_;           // read, not yet pushed
-  std::vector<messaging::ReceivedFrame> rx_;  // received, not yet written
+  base::Ring<base::Bytes> pending_;             // read, not yet pushed
+  std::vector<lan::LocalAddress> unannounced_;  // of this connection, after ANNOUNCE
+  std::vector<messaging::ReceivedFrame> rx_;    // received, not yet written
   std::size_t rx_done_ = 0;
   bool rx_blocked_ = false;
   bool is_stopping_ = false;

@@ -1,6 +1,7 @@
 // The frames of a host: from the interface to the I/O unit, and back.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "host_module/host.h"
 #include "lan_bridge/frame/flow.h"
@@ -121,19 +122,21 @@ bool Host::push_pending(base::Time now) {
   return true;
 }
 
-// A gratuitous ARP or an unsolicited neighbour advertisement for each address. REQUIRES that
-// nothing is pending.
-void Host::announce() {
-  if (!config_.addresses) return;
-  for (const lan::LocalAddress& address : config_.addresses()) {
-    const base::MutableBytes room =
-        pending_.full() ? base::MutableBytes{} : tx_ring_->reserve(lan::kAnnounceBytesMax);
-    if (room.empty()) return;
-    const base::MutableBytes frame = lan::emit_announcement(room, nic_.mac(), address);
+// A gratuitous ARP or an unsolicited neighbour advertisement for each address that is left, as far
+// as there is room. Returns whether there was. REQUIRES that nothing is pending.
+bool Host::announce() {
+  std::size_t count = 0;
+  for (; count < unannounced_.size() && !pending_.full(); ++count) {
+    const base::MutableBytes room = tx_ring_->reserve(lan::kAnnounceBytesMax);
+    if (room.empty()) break;
+    const base::MutableBytes frame = lan::emit_announcement(room, nic_.mac(), unannounced_[count]);
     tx_ring_->commit(frame.data() + frame.size());
     pending_.push(frame);
     counters_.add(HostCounter::kTxAnnounced);
   }
+  unannounced_.erase(unannounced_.begin(),
+                     unannounced_.begin() + static_cast<std::ptrdiff_t>(count));
+  return count > 0;
 }
 
 // The port -> elements. A frame is read only when everything read before it was pushed, and when
@@ -145,8 +148,9 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
     made_progress = true;
   }
   if (!push_pending(now) || !nic_.configured()) return made_progress;
-  if (!is_stopping_ && nic_.take_announce()) {
-    announce();
+  if (nic_.take_announce() && config_.addresses) unannounced_ = config_.addresses();
+  if (!is_stopping_ && !is_renewing() && announce()) {
+    made_progress = true;
     if (!push_pending(now)) return made_progress;
   }
   if (!tap_readable || !wants_tap_input()) return made_progress;

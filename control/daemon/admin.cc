@@ -301,11 +301,14 @@ void Admin::ping(std::uint32_t count, ReplyFunction reply) {
   if (const auto connection = connection_to_ping(); !connection) {
     return reply({ReplyStatus::kRefused, connection.error().text()});
   }
+  if (pings_.use_count() > kPingsMax) {  // it counts pings_, too
+    return reply({ReplyStatus::kRefused, "two pings run already: try again in a moment"});
+  }
   messaging::cfg::EchoRequest echo;
   echo.set_data("splitnic ping");
   EchoRun::start(
       count, clock_,
-      [this, data = echo.SerializeAsString()](EchoRun::Done done) {
+      [this, data = echo.SerializeAsString(), held = pings_](EchoRun::Done done) {
         return send_echo(data, std::move(done));
       },
       std::move(reply));

@@ -57,6 +57,9 @@ class Admin {
   void set_commands(CommandQueue& own) { commands_ = &own; }
   // A step of a report ends with the first part that exceeds this.
   static constexpr base::Duration kStep = std::chrono::microseconds(120);
+  // Pings that run at once. The others are refused: each has one of the few requests that may be
+  // open, which the NIC needs, too. [L-17]
+  static constexpr long kPingsMax = 2;
   // Runs a function in a thread that handles no frames. Without it the last queue makes the text of
   // a reply itself, which takes longer than the snapshot.
   using Run = std::function<void(std::function<void()>)>;
@@ -157,6 +160,7 @@ class Admin {
   const base::Time started_at_;
   const std::uint64_t process_;
   std::vector<Other> others_;
+  std::shared_ptr<bool> pings_ = std::make_shared<bool>();  // each ping has a copy
   CommandQueue* commands_ = nullptr;
   Run run_;
 };

@@ -19,7 +19,8 @@ class EchoRun : public std::enable_shared_from_this<EchoRun> {
   using Send = std::function<bool(Done)>;
 
   // Sends `count` echoes and then replies with their times. The first that is not sent or gets no
-  // reply is the last. `clock` and what `send` uses outlive the run.
+  // reply is the last. `clock` and what `send` uses outlive the run, which has `send` until it
+  // ends.
   static void start(std::uint32_t count, base::Clock& clock, Send send, ReplyFunction reply);
 
  private:

@@ -66,7 +66,7 @@ int spawn(const HookCommand& command, int output, pid_t& process) {
   ::posix_spawnattr_setpgroup(&attributes, 0);
   sigset_t by_default;
   ::sigemptyset(&by_default);
-  for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::sigaddset(&by_default, signal);
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGCHLD}) ::sigaddset(&by_default, signal);
   if (!command.ignores_term) ::sigaddset(&by_default, SIGTERM);
   ::posix_spawnattr_setsigdefault(&attributes, &by_default);
   std::string shell = "sh";
@@ -117,11 +117,12 @@ std::string run(const HookCommand& command, const std::function<void(std::string
   bool has_output = true;
   for (;;) {
     int status = 0;
-    const bool has_ended = ::waitpid(process, &status, WNOHANG) == process;
+    const pid_t got = ::waitpid(process, &status, WNOHANG);
+    const bool is_unknown = got < 0 && errno == ECHILD;  // its number may be another's by now
     if (has_output) has_output = lines.read_from(input.get());
-    if (has_ended) {
+    if (got == process || is_unknown) {
       lines.end();
-      return end_text(status);
+      return is_unknown ? "ended with a status that is not known" : end_text(status);
     }
     if (SteadyClock::now() >= until) {
       ::kill(-process, SIGKILL);

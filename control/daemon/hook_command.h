@@ -20,8 +20,9 @@ struct HookCommand {
 };
 
 // Calls `on_line` with each line that the command prints, and returns how it ended: "" if with
-// status 0, else "ended with status 3", "was killed by signal 9" or "took longer than 30 s and was
-// killed". What the command leaves in the background is not read any more.
+// status 0, else "ended with status 3", "was killed by signal 9", "took longer than 30 s and was
+// killed", or "ended with a status that is not known" if this process ignores SIGCHLD. What the
+// command leaves in the background is not read any more.
 std::string run(const HookCommand& command, const std::function<void(std::string_view)>& on_line);
 
 }  // namespace splitnic::control

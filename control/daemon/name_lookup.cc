@@ -81,7 +81,6 @@ void look_up_apart(const SideProcess::Channel& channel, const std::string& name_
 
 void serve(const SideProcess::Channel& channel, const Secrets& secrets) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGCHLD, SIG_DFL);  // whoever began the program may have it ignored
   while (const auto name_and_port = channel.receive()) {
     look_up_apart(channel, *name_and_port, secrets);
   }

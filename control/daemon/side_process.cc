@@ -62,6 +62,7 @@ std::optional<Packet> receive_from(int fd, int flags, bool& is_over) {
                       const std::optional<sandbox::Needs>& kept, pid_t program,
                       const std::function<void(SideProcess::Channel)>& body) noexcept {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // whoever began the program may have it ignored
   ::prctl(PR_SET_NAME, name.c_str());
   const bool is_alone =
       ::dup2(socket, kSocket) == kSocket && ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) == 0;

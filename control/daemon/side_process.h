@@ -46,8 +46,9 @@ class SideProcess {
     int fd_;
   };
 
-  // Forks; `body` runs in the process and ends it by returning. `name`: of the process, up to 15
-  // bytes. `kept`: it gives up all other privileges first.
+  // Forks; `body` runs in the process, which can wait for its own children, and ends it by
+  // returning. `name`: of the process, up to 15 bytes. `kept`: it gives up all other privileges
+  // first.
   static base::Result<std::unique_ptr<SideProcess>> begin(const std::string& name,
                                                           const std::optional<sandbox::Needs>& kept,
                                                           std::function<void(Channel)> body);

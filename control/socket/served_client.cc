@@ -1,13 +1,10 @@
 #include "control/socket/served_client.h"
 
-#include <sys/socket.h>
-
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
 
-#include "base/own_user.h"
 #include "control/config/nic_request.h"
 #include "control/socket/frame_stream.h"
 
@@ -15,18 +12,7 @@ namespace splitnic::control {
 namespace {
 
 namespace asio = boost::asio;
-using Stream = asio::local::stream_protocol;
 using ErrorCode = boost::system::error_code;
-
-// The kernel has the user who connected, whatever the process has become since.
-bool is_of_trusted_user(Stream::socket& socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
-    return false;
-  }
-  return peer.uid == 0 || peer.uid == base::own_user();
-}
 
 // Clients that are not trusted may use these; all others change something for the users, or show
 // their traffic.
@@ -55,10 +41,8 @@ bool is_only_look(const Request& request) {
 
 }  // namespace
 
-ServedClient::ServedClient(Socket socket, std::weak_ptr<ClientOwner> owner)
-    : socket_(std::move(socket)),
-      is_trusted_(is_of_trusted_user(socket_)),
-      owner_(std::move(owner)) {}
+ServedClient::ServedClient(Socket socket, bool is_trusted, std::weak_ptr<ClientOwner> owner)
+    : socket_(std::move(socket)), is_trusted_(is_trusted), owner_(std::move(owner)) {}
 
 void ServedClient::read_length() {
   in_.resize(kLengthBytes);

@@ -30,7 +30,8 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
 
-  ServedClient(Socket socket, std::weak_ptr<ClientOwner> owner);
+  // A client that is not trusted only looks.
+  ServedClient(Socket socket, bool is_trusted, std::weak_ptr<ClientOwner> owner);
 
   // Takes the first request.
   void start() { read_length(); }
@@ -38,6 +39,7 @@ class ServedClient : public std::enable_shared_from_this<ServedClient> {
   void send(const Reply& reply, bool close_after);
   // Replies, and from now on sends events, first the newest `past`. `log` outlives this object.
   void watch(base::EventLog& log, std::shared_ptr<Mailbox> mailbox, std::uint64_t past);
+  bool is_trusted() const { return is_trusted_; }
   bool is_watching() const { return feed_ != nullptr; }
   // Replies with the names of the interfaces, and from now on sends the frames of the capture.
   void capture(std::shared_ptr<lan::FrameCapture> frames);

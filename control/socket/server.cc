@@ -1,13 +1,17 @@
 #include "control/socket/server.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "base/own_user.h"
 #include "control/socket/accept_retry.h"
 #include "control/socket/mailbox.h"
 #include "control/socket/served_client.h"
@@ -20,6 +24,32 @@ namespace {
 namespace asio = boost::asio;
 using Stream = asio::local::stream_protocol;
 using ErrorCode = boost::system::error_code;
+
+// The kernel has the user who connected, whatever the process has become since.
+std::optional<std::uint32_t> user_of(Stream::socket& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
+    return std::nullopt;
+  }
+  return peer.uid;
+}
+
+bool is_root_or_own_user(std::uint32_t user) { return user == 0 || user == base::own_user(); }
+
+// Clients that have a place, and how many of them are not trusted.
+struct Places {
+  std::size_t all = 0;
+  std::size_t of_group = 0;
+
+  void add(const ServedClient& client) {
+    ++all;
+    if (!client.is_trusted()) ++of_group;
+  }
+  bool has_room(bool is_trusted, const Places& most) const {
+    return all < most.all && (is_trusted || of_group < most.of_group);
+  }
+};
 
 // One reply to one request, from any thread. If it is destroyed without one, the client gets
 // kFailed. A capture that has begun continues from there.
@@ -54,10 +84,12 @@ void PendingReply::send(Reply reply) {
 
 class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Server::Impl> {
  public:
-  Impl(asio::io_context& io, std::string path, RequestHandler handler, base::EventLog& events)
+  Impl(asio::io_context& io, std::string path, RequestHandler handler, base::EventLog& events,
+       UserCheck is_trusted)
       : path_(std::move(path)),
         handler_(std::move(handler)),
         events_(events),
+        is_trusted_(is_trusted ? std::move(is_trusted) : UserCheck(is_root_or_own_user)),
         mailbox_(std::make_shared<Mailbox>(io)),
         acceptor_(io),
         retry_(io, "control socket") {}
@@ -97,12 +129,15 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
 
  private:
   void on_monitor(const std::shared_ptr<ServedClient>& client, std::uint64_t past) {
-    const auto watching = std::ranges::count_if(clients_, &ServedClient::is_watching);
-    if (static_cast<std::size_t>(watching) < kWatchersMax) {
+    Places taken;
+    for (const auto& one : clients_) {
+      if (one->is_watching()) taken.add(*one);
+    }
+    if (taken.has_room(client->is_trusted(), {kWatchersMax, kGroupWatchersMax})) {
       return client->watch(events_, mailbox_, past);
     }
     client->send({ReplyStatus::kRefused,
-                  std::to_string(watching) + " clients watch this program already: end one"},
+                  std::to_string(taken.all) + " clients watch this program already: end one"},
                  false);
   }
   // It exists as long as its client, or the request.
@@ -126,13 +161,20 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
       if (error == asio::error::operation_aborted || !self->acceptor_.is_open()) return;
       if (error) return self->accept_later(error);
       self->retry_.accepted();
-      if (self->clients_.size() < kClientsMax) {
-        auto client = std::make_shared<ServedClient>(std::move(socket), self);
-        self->clients_.insert(client);
-        client->start();
-      }
+      self->admit(std::move(socket));
       self->accept();
     });
+  }
+  // A client without a place is closed.
+  void admit(Stream::socket socket) {
+    const auto user = user_of(socket);
+    const bool is_trusted = user && is_trusted_(*user);
+    Places taken;
+    for (const auto& one : clients_) taken.add(*one);
+    if (!taken.has_room(is_trusted, {kClientsMax, kGroupClientsMax})) return;
+    auto client = std::make_shared<ServedClient>(std::move(socket), is_trusted, shared_from_this());
+    clients_.insert(client);
+    client->start();
   }
   void accept_later(ErrorCode error) {
     retry_.accept_later(error, [self = shared_from_this()] {
@@ -143,6 +185,7 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
   std::string path_;
   RequestHandler handler_;
   base::EventLog& events_;
+  const UserCheck is_trusted_;
   std::shared_ptr<Mailbox> mailbox_;
   Stream::acceptor acceptor_;
   AcceptRetry retry_;
@@ -152,8 +195,9 @@ class Server::Impl : public ClientOwner, public std::enable_shared_from_this<Ser
 };
 
 base::Result<std::unique_ptr<Server>> Server::open(asio::io_context& io, const std::string& path,
-                                                   RequestHandler handler, base::EventLog& events) {
-  auto impl = std::make_shared<Impl>(io, path, std::move(handler), events);
+                                                   RequestHandler handler, base::EventLog& events,
+                                                   UserCheck is_trusted) {
+  auto impl = std::make_shared<Impl>(io, path, std::move(handler), events, std::move(is_trusted));
   if (auto opened = impl->open(); !opened) return opened.error();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

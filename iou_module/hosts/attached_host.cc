@@ -84,7 +84,7 @@ base::Time AttachedHost::deadline() const {
 }
 
 void AttachedHost::on_lan_change(const lan::PortState& lan) {
-  nic_.mtu = std::min(nic_.mtu_wanted != 0 ? nic_.mtu_wanted : nic_.mtu, lan.mtu);
+  nic_.follow_lan_mtu(lan.mtu);
   news_.set_due();
   notifier_.events().on_change();
 }

@@ -39,10 +39,16 @@ struct NicSettings {
   std::uint32_t features = 0;    // of these, what SET_OFFLOADS left on
   std::uint32_t mtu = 0;         // in force for this host: the LAN's or less
   std::uint32_t mtu_wanted = 0;  // in SET_MTU; 0: none. Granted as soon as the LAN allows it
-  std::uint32_t queues = 0;      // of SET_QUEUES; 0: all that it has
+  // In SET_MTU, until the MTU of the NIC was set (iou_module/nic/mtu_follower.h); 0: none.
+  std::uint32_t mtu_deferred = 0;
+  std::uint32_t queues = 0;  // of SET_QUEUES; 0: all that it has
   messaging::Coalescing coalescing{};
   messaging::QosMap qos{};  // as requested
 
+  // The LAN has this MTU, which is in force for a host that has requested none.
+  void follow_lan_mtu(std::uint32_t lan_mtu) {
+    mtu = mtu_wanted != 0 ? std::min(mtu_wanted, lan_mtu) : lan_mtu;
+  }
   bool owns(const lan::MacAddress& address) const {
     return (mac && *mac == address) || std::ranges::binary_search(filter.unicast, address);
   }

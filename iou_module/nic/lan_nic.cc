@@ -57,11 +57,8 @@ fabric::MgmtReject LanNic::accept(fabric::ConnectionId id, fabric::Link& link,
 // host has taken meanwhile is not restored, and the host finds another digest than it expects.
 void LanNic::set_up(AttachedHost& host, base::Time now) {
   compare_name(host);
-  host.nic().mtu = state_.mtu;
-  if (auto kept = parked_.take(host.identity().process(), now)) {
-    host.nic() = *std::move(kept);
-    host.nic().mtu = std::min(host.nic().mtu, state_.mtu);
-  }
+  if (auto kept = parked_.take(host.identity().process(), now)) host.nic() = *std::move(kept);
+  host.nic().follow_lan_mtu(state_.mtu);
   nic_service_.enforce(host, true);
   ownership_.set_due();
 }

@@ -1,14 +1,16 @@
 #include "iou_module/nic/mtu_follower.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
 namespace splitnic::iou {
 
-base::Status MtuFollower::request(std::uint32_t mtu, const AttachedHost& host, base::Time now) {
+base::Status MtuFollower::request(std::uint32_t mtu, AttachedHost& host, base::Time now) {
   wanted_ = mtu;
   by_ = host.identity().node();
+  host.nic().mtu_deferred = mtu;
   return now >= not_before_ ? set(now) : base::Status();
 }
 
@@ -28,12 +30,29 @@ bool MtuFollower::step(base::Time now) {
   return lan_.state().mtu != before;
 }
 
+// The newest request is carried out even if the NIC refuses what another host waits for.
 base::Status MtuFollower::set(base::Time now) {
-  const std::uint32_t mtu = std::max(wanted_, mtu_of_others());
-  wanted_ = 0;
+  const std::uint32_t newest = std::max(std::exchange(wanted_, std::uint32_t{0}), mtu_of_others());
+  const std::uint32_t most = std::max(newest, take_deferred());
+  base::Status done = change(most, now);
+  if (done || most == newest) return done;
+  base::log_warn(done.error().within("MTU").text());
+  return change(newest, now);
+}
+
+base::Status MtuFollower::change(std::uint32_t mtu, base::Time now) {
   if (lan_.state().mtu == mtu) return {};
   not_before_ = now + kInterval;
   return lan_.set_mtu(mtu);
+}
+
+std::uint32_t MtuFollower::take_deferred() {
+  std::uint32_t most = 0;
+  for (const auto& host : hosts_) {
+    const std::uint32_t mtu = std::exchange(host->nic().mtu_deferred, std::uint32_t{0});
+    if (!host->has_ended()) most = std::max(most, mtu);
+  }
+  return most;
 }
 
 std::uint32_t MtuFollower::mtu_of_others() const {

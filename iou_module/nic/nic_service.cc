@@ -155,7 +155,7 @@ CfgReply NicService::init_nic(AttachedHost& host, const CfgRequest& request) {
                              (lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 |
                               lan::kOffloadUso | lan::kOffloadVlan | lan::kOffloadVnet));
   host.nic().features = host.nic().granted;
-  host.nic().mtu = std::min(host.nic().mtu, state.mtu);
+  host.nic().follow_lan_mtu(state.mtu);
   cfg::InitNicReply reply;
   reply.set_mac(bytes(state.mac));
   reply.set_mtu(state.mtu);
@@ -233,7 +233,7 @@ CfgReply NicService::set_mtu(AttachedHost& host, const CfgRequest& request) {
     return refuse(CfgStatus::kDeviceError);
   }
   host.nic().mtu_wanted = ask.mtu();
-  host.nic().mtu = std::min(ask.mtu(), lan_.state().mtu);
+  host.nic().follow_lan_mtu(lan_.state().mtu);
   cfg::SetMtuReply reply;
   reply.set_mtu(host.nic().mtu);
   return ok(reply);
@@ -265,7 +265,7 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
 void NicService::reset(AttachedHost& host) {
   NicSettings fresh;
   fresh.granted = fresh.features = host.nic().granted;
-  fresh.mtu = lan_.state().mtu;
+  fresh.follow_lan_mtu(lan_.state().mtu);
   fresh.vlans.set_pvid(host.allowance().vlans().pvid_default());
   host.set_started(false);
   host.nic() = fresh;

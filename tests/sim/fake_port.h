@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -87,6 +88,7 @@ class FakePort final : public lan::FramePort {
   lan::PortState state() override { return state_; }
   base::Status set_mtu(std::uint32_t mtu) override {
     ++mtu_calls;
+    if (mtu > mtu_max) return base::Error("Invalid argument");
     state_.mtu = mtu;
     return {};
   }
@@ -129,6 +131,7 @@ class FakePort final : public lan::FramePort {
   lan::ReceiveFilter receive_filter{.promiscuous = true};  // as ports are opened
   std::optional<lan::MacAddress> refused_mac{};            // that set_mac() refuses
   std::uint64_t mac_calls = 0;
+  std::uint32_t mtu_max = UINT32_MAX;  // set_mtu() refuses more
   std::uint64_t mtu_calls = 0;
   std::uint64_t speed_calls = 0;
   std::uint64_t carrier_calls = 0;

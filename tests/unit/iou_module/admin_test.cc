@@ -2,6 +2,7 @@
 #include "iou_module/iou_admin.h"
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +127,53 @@ TEST_F(AdminTest, L_6_show_lists_no_more_pools_than_fit_a_reply) {
   EXPECT_EQ(shown, control::kPoolsShownOfSide);
   expect_part(json, R"("pools_left_out":136)");
   expect_part(ask(control::Command::kShow, false), "and 136 more pools\n");
+}
+
+class PingTest : public AdminTest {
+ protected:
+  void ping(std::uint32_t count) {
+    control::Request request;
+    request.command = control::Command::kPing;
+    request.count = count;
+    admin.handle(request, [into = replies](const control::Reply& got) { into->push_back(got); });
+  }
+  // Until there are this many replies, all of them with this status.
+  void expect_replies(std::size_t count, control::ReplyStatus status) {
+    EXPECT_TRUE(harness.run_until([&] { return replies->size() >= count; }));
+    EXPECT_EQ(replies->size(), count);
+    for (const control::Reply& reply : *replies) EXPECT_EQ(reply.status, status) << reply.text;
+    replies->clear();
+  }
+
+  // A ping that is not over ends with the harness.
+  const std::shared_ptr<std::vector<control::Reply>> replies =
+      std::make_shared<std::vector<control::Reply>>();
+};
+
+TEST_F(PingTest, L_17_pings_leave_requests_to_the_nic) {
+  ASSERT_TRUE(attach());
+  for (int i = 0; i < 8; ++i) ping(100);
+  ASSERT_EQ(replies->size(), 6U);
+  expect_part(replies->at(0).text, "two pings run already");
+  expect_replies(6, control::ReplyStatus::kRefused);
+  messaging::Connection& connection = harness.unit->hosts().at(0)->connection();
+  EXPECT_TRUE(connection.first().request(CfgCode::kEcho, {}, [](const CfgReply&) {}));
+  expect_replies(2, control::ReplyStatus::kOk);
+  ping(1);
+  ping(1);
+  expect_replies(2, control::ReplyStatus::kOk);
+}
+
+TEST_F(PingTest, L_17_a_connection_that_ends_ends_its_pings) {
+  ASSERT_TRUE(attach());
+  ping(1000);
+  ping(1000);
+  first.end();
+  ASSERT_TRUE(harness.run_until([&] { return replies->size() == 2; }));
+  harness.run(5ms);
+  replies->clear();
+  ping(1);  // of the other host
+  expect_replies(1, control::ReplyStatus::kOk);
 }
 
 // Each look at the time takes so long that a step has room for one host or two.

@@ -116,5 +116,22 @@ TEST(EventTest, S001_25_a_requested_mtu_is_granted_once_the_lan_has_it) {
   }
 }
 
+TEST(EventTest, S001_25_a_host_without_a_request_has_the_mtu_of_the_lan) {
+  TwoHosts harness(true);
+  const auto set_lan = [&](std::uint32_t mtu) {
+    harness.lan().mutable_state().mtu = mtu;
+    harness.unit->nics()[0]->on_event();
+  };
+  for (const std::uint32_t mtu : {9000U, 1500U, 9000U, 1500U}) {
+    set_lan(mtu);
+    EXPECT_EQ(harness.unit->hosts().at(0)->nic().mtu, mtu);
+  }
+  harness.host.end();
+  harness.run(1ms);
+  set_lan(9000);
+  ASSERT_TRUE(harness.connect(harness.host));
+  EXPECT_EQ(harness.unit->hosts().at(0)->nic().mtu, 9000U) << "its settings were kept";
+}
+
 }  // namespace
 }  // namespace splitnic::iou::harness::event_test

@@ -195,6 +195,16 @@ struct MtuTest : testing::Test {
     return got.mtu();
   }
   std::uint32_t mtu() { return harness.lan().state().mtu; }
+  // The other host and a third one are attached, and the NIC has 4000 for the next ten seconds.
+  void set_mtu_of_all() {
+    TestHost& third = harness.add_host();
+    ASSERT_TRUE(harness.attach(other, mac_number(2)));
+    ASSERT_TRUE(harness.attach(third, mac_number(3)));
+    ASSERT_EQ(set_mtu(host, 1500), 1500U);
+    ASSERT_EQ(set_mtu(other, 1500), 1500U);
+    ASSERT_EQ(set_mtu(third, 4000), 4000U);
+    ASSERT_EQ(mtu(), 4000U);
+  }
 
   UnitHarness harness{{.policy = {.mtu_follows = true}}};
   TestHost& host = harness.add_host();
@@ -237,6 +247,35 @@ TEST_F(MtuTest, M_7_the_nic_keeps_what_another_started_host_has) {
   ASSERT_EQ(harness.ask(other, CfgCode::kStop).status, CfgStatus::kOk);
   ASSERT_EQ(set_mtu(host, 1400), 1400U);
   EXPECT_EQ(mtu(), 1400U);
+}
+
+TEST_F(MtuTest, M_7_a_request_that_came_too_early_survives_those_of_other_hosts) {
+  set_mtu_of_all();
+  EXPECT_EQ(set_mtu(host, 9000), 4000U) << "too early";
+  EXPECT_EQ(set_mtu(other, 1500), 1500U);
+  EXPECT_EQ(mtu(), 4000U);
+  harness.run(11s);
+  EXPECT_EQ(mtu(), 9000U);
+  EXPECT_EQ(harness.unit->hosts().at(0)->nic().mtu, 9000U);
+}
+
+TEST_F(MtuTest, M_7_a_host_takes_back_its_own_request_alone) {
+  set_mtu_of_all();
+  set_mtu(host, 7000);
+  set_mtu(host, 6000);
+  set_mtu(other, 9000);
+  set_mtu(other, 1500);
+  harness.run(11s);
+  EXPECT_EQ(mtu(), 6000U);
+}
+
+TEST_F(MtuTest, M_7_a_request_that_the_nic_refuses_costs_the_newest_one_nothing) {
+  set_mtu_of_all();
+  harness.lan().mtu_max = 5000;
+  set_mtu(host, 9000);
+  set_mtu(other, 4500);
+  harness.run(11s);
+  EXPECT_EQ(mtu(), 4500U);
 }
 
 // A card that was replaced; the last change may be as fresh as it likes.

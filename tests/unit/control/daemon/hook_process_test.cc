@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -29,6 +30,18 @@ struct Outcome {
   std::vector<std::string> lines;
 };
 
+// Some programs leave SIGCHLD ignored to what they start.
+class IgnoredSigchld {
+ public:
+  IgnoredSigchld() : before_(std::signal(SIGCHLD, SIG_IGN)) {}
+  ~IgnoredSigchld() { std::signal(SIGCHLD, before_); }
+  IgnoredSigchld(const IgnoredSigchld&) = delete;
+  IgnoredSigchld& operator=(const IgnoredSigchld&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 Outcome outcome_of(const std::string& text, base::Duration limit = 30s) {
   Outcome out;
   out.end = run({text, {"PATH=/usr/bin:/bin", "X=y"}, limit},
@@ -43,6 +56,15 @@ TEST(HookCommandTest, output_is_lines_and_the_end_is_words) {
   EXPECT_EQ(outcome_of("exit 3").end, "ended with status 3");
   EXPECT_EQ(outcome_of("kill -KILL $$").end, "was killed by signal 9");
   EXPECT_THAT(outcome_of("no-such-command").end, HasSubstr("status 127"));
+}
+
+TEST(HookCommandTest, the_end_is_seen_where_the_system_keeps_no_status) {
+  const IgnoredSigchld ignored;
+  EXPECT_EQ(outcome_of("exit 3").end, "ended with a status that is not known");
+  const Outcome inner = outcome_of("grep SigIgn /proc/self/status");
+  ASSERT_EQ(inner.lines.size(), 1U);
+  const auto mask = std::stoull(inner.lines[0].substr(inner.lines[0].find(':') + 1), nullptr, 16);
+  EXPECT_EQ(mask & (1ULL << (SIGCHLD - 1)), 0U) << "the command can wait for its children";
 }
 
 TEST(HookCommandTest, one_that_takes_too_long_is_killed_with_what_it_has_started) {
@@ -104,6 +126,19 @@ TEST(HookProcessTest, up_runs_at_the_report_and_down_after_the_end) {
   EXPECT_THAT(down, HasSubstr("SPLITNIC_TAP=nic0\n"));
   ::unsetenv("NOTIFY_SOCKET");
   ::unsetenv("SPLITNIC_OTHER");
+}
+
+TEST(HookProcessTest, commands_have_their_status_where_the_starter_ignores_sigchld) {
+  const support::TempFolder folder;
+  const IgnoredSigchld ignored;
+  ::testing::internal::CaptureStderr();
+  auto hooks = HookProcess::begin({"exit 3", command_into(folder.path("down"))}, false);
+  ASSERT_TRUE(hooks);
+  (*hooks)->report_up({{"TAP", "nic0"}});
+  hooks->reset();
+  EXPECT_THAT(content_of(folder.path("down")), HasSubstr("SPLITNIC_HOOK=down\n"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("--up ended with status 3: exit 3"));
 }
 
 TEST(HookProcessTest, nobody_waits_for_a_command) {
