@@ -1,6 +1,7 @@
 // Connections of the suite's end. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/cells.h"
 #include "conformance/end.h"
 #include "conformance/messages.h"
@@ -124,8 +125,7 @@ bool End::adopt(const Mgmt& theirs) {
   namespace connect = messaging::connect;
   connect::Capabilities mine, others;
   const bool is_read = mine.ParseFromString(capabilities_) &&
-                       others.ParseFromArray(theirs.private_data.data(),
-                                             static_cast<int>(theirs.private_data.size())) &&
+                       base::parse_message(theirs.private_data, others) &&
                        !mine.msg_max().empty() && !others.msg_max().empty();
   if (!expect(is_read, "capabilities that parse, with MSG_MAX" + in)) return false;
   agreed_.message_max = std::min(mine.msg_max(0), others.msg_max(0));

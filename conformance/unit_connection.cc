@@ -1,6 +1,7 @@
 // Connections of the suite's I/O unit. docs/protocol/mgmt.md#connection
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/pools.h"
 #include "conformance/unit.h"
 #include "messaging/connect.pb.h"
@@ -49,10 +50,7 @@ std::optional<Event> Unit::await_request(std::string_view expected) {
 void Unit::follow(const Mgmt& request) {
   namespace connect = messaging::connect;
   connect::Capabilities theirs;
-  if (!theirs.ParseFromArray(request.private_data.data(),
-                             static_cast<int>(request.private_data.size()))) {
-    return;  // a case looks at them
-  }
+  if (!base::parse_message(request.private_data, theirs)) return;  // a case looks at them
   if (theirs.mode() == connect::MODE_SEND && !serves_mode_send) {
     return outcome().skip("the host asks for the mode send");
   }

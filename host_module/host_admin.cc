@@ -29,16 +29,9 @@ std::string HostAdmin::state_of(std::size_t unit) const {
 }
 
 control::Snapshot HostAdmin::snapshot(control::SnapshotParts parts) const {
-  control::Snapshot s;
-  s.role = "host";
-  s.name = options_.common.name();
-  s.program = control::version_text("splitnic-host");
-  s.aead = options_.common.keys.aead_name();
+  control::Snapshot s = control::program_snapshot("host", options_.common, parts, host_ != nullptr);
   s.state = state();
-  if (parts.has_details) {
-    s.details = control::program_details(options_.common, host_ != nullptr);
-    s.details.emplace_back("interface", interface());
-  }
+  if (parts.has_details) s.details.emplace_back("interface", interface());
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
     control::PeerInfo peer;
     peer.address = options_.units[i].text();

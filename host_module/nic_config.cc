@@ -4,6 +4,7 @@
 
 #include "base/event.h"
 #include "base/log.h"
+#include "base/parse_message.h"
 #include "control/config/values.h"
 #include "control/config/version.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
@@ -16,11 +17,6 @@ namespace cfg = messaging::cfg;
 using messaging::CfgCode;
 using messaging::CfgReply;
 using messaging::CfgStatus;
-
-template <class Message>
-bool parse(const messaging::CfgRequest& request, Message& out) {
-  return out.ParseFromArray(request.data.data(), static_cast<int>(request.data.size()));
-}
 
 }  // namespace
 
@@ -192,7 +188,7 @@ base::Time NicConfig::deadline() const {
 
 CfgReply NicConfig::on_event(const messaging::CfgRequest& request, base::Time now) {
   cfg::EventRequest event;
-  if (!parse(request, event)) return {CfgStatus::kBadValue, {}};
+  if (!base::parse_message(request.data, event)) return {CfgStatus::kBadValue, {}};
   if (event.generation() <= generation_) return {};  // an older one, repeated
   generation_ = event.generation();
   sync_.lan_link = event.link().up();

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "control/config/values.h"
-#include "control/config/version.h"
 #include "control/daemon/report_details.h"
 #include "iou_module/hosts/host_rights_text.h"
 
@@ -43,15 +42,9 @@ base::CounterVisitor into(control::Snapshot& s) {
 }  // namespace
 
 control::Snapshot IouAdmin::snapshot(control::SnapshotParts parts) const {
-  control::Snapshot s;
-  s.role = "iou";
-  s.name = options_.common.name();
-  s.program = control::version_text("splitnic-iou");
-  s.aead = options_.common.keys.aead_name();
-  s.state = "connecting";
+  control::Snapshot s = control::program_snapshot("iou", options_.common, parts, unit_ != nullptr);
   for (const control::Endpoint& at : options_.listen) s.listen.push_back(at.text());
   if (parts.has_details) {
-    s.details = control::program_details(options_.common, unit_ != nullptr);
     s.details.emplace_back("hosts_at_most", std::uint64_t{admission_.known().hosts_max()});
   }
   if (unit_ == nullptr) return s;

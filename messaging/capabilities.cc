@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/node_name.h"
+#include "base/parse_message.h"
 #include "messaging/connect.pb.h"
 
 namespace splitnic::messaging {
@@ -66,7 +67,7 @@ bool is_message_max(std::uint32_t bytes) {
 }
 
 bool parse(base::Bytes bytes, connect::Capabilities& out) {
-  return out.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  return base::parse_message(bytes, out);
 }
 
 base::Status check(const connect::Capabilities& theirs, const PairConfig& config,

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "control/config/version.h"
 #include "control/daemon/report_details.h"
 #include "switch_module/switch_fabric_map.h"
 
@@ -23,13 +22,8 @@ std::string state_of(const fabric::Switch::PortView& port) {
 }  // namespace
 
 control::Snapshot SwitchAdmin::snapshot(control::SnapshotParts parts) const {
-  control::Snapshot s;
-  s.role = "switch";
-  s.name = options_.common.name();
-  s.program = control::version_text("splitnic-switch");
-  s.aead = options_.common.keys.aead_name();
-  s.state = "connecting";
-  if (parts.has_details) s.details = control::program_details(options_.common, !subnets_.empty());
+  control::Snapshot s =
+      control::program_snapshot("switch", options_.common, parts, !subnets_.empty());
   std::map<std::string, std::size_t, std::less<>> places;
   const auto add = [&](std::string_view name, std::uint64_t value) {
     const auto [place, is_new] = places.try_emplace(std::string(name), s.counters.size());

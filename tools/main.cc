@@ -159,6 +159,12 @@ void add_commands(CLI::App& app, Arguments& into) {
 
 using tools::bad_usage;
 
+// Returns the exit status of `command` with its checked arguments, or reports their error.
+template <class Checked, class Function>
+int run_checked(const Checked& checked, Function command) {
+  return checked ? command(*checked) : bad_usage(checked.error().text());
+}
+
 int run_set(const Arguments& typed) {
   // The program would refuse it as bad usage, too.
   const auto setting = control::parse_setting(typed.what, typed.value);
@@ -197,23 +203,23 @@ int run_flush(const Arguments& typed) {
 }
 
 int run_reload(const Arguments& typed) {
-  const auto socket = tools::socket_of("reload", typed.node, typed.socket);
-  if (!socket) return bad_usage(socket.error().text());
   control::Request request;
   request.command = control::Command::kReload;
-  return tools::ask_and_print(*socket, request);
+  return run_checked(
+      tools::socket_of("reload", typed.node, typed.socket),
+      [&](const std::string& socket) { return tools::ask_and_print(socket, request); });
 }
 
 int run_show(const Arguments& typed) {
-  const auto socket = tools::socket_of("show", typed.node, typed.socket);
-  if (!socket) return bad_usage(socket.error().text());
-  return tools::run_show(*socket, typed.show);
+  return run_checked(
+      tools::socket_of("show", typed.node, typed.socket),
+      [&](const std::string& socket) { return tools::run_show(socket, typed.show); });
 }
 
 int run_monitor(const Arguments& typed) {
-  const auto socket = tools::socket_of("monitor", typed.node, typed.socket);
-  if (!socket) return bad_usage(socket.error().text());
-  return tools::run_monitor(*socket, typed.monitor);
+  return run_checked(
+      tools::socket_of("monitor", typed.node, typed.socket),
+      [&](const std::string& socket) { return tools::run_monitor(socket, typed.monitor); });
 }
 
 int run_evict(const Arguments& typed) {
@@ -242,22 +248,11 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "decrypt") return tools::run_decrypt(typed.decrypt);
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);
-  if (command == "bench") {
-    const auto options = tools::check_bench(typed.bench);
-    return options ? tools::run_bench(*options) : bad_usage(options.error().text());
-  }
-  if (command == "raw") {
-    const auto options = tools::check_raw(typed.raw);
-    return options ? tools::run_raw(*options) : bad_usage(options.error().text());
-  }
-  if (command == "conform") {
-    const auto options = tools::check_conform(typed.conform);
-    return options ? tools::run_conform(*options) : bad_usage(options.error().text());
-  }
-  if (command == "sim") {
-    const auto options = tools::check_sim(typed.sim);
-    return options ? tools::run_sim(*options) : bad_usage(options.error().text());
-  }
+  if (command == "bench") return run_checked(tools::check_bench(typed.bench), tools::run_bench);
+  if (command == "raw") return run_checked(tools::check_raw(typed.raw), tools::run_raw);
+  if (command == "conform")
+    return run_checked(tools::check_conform(typed.conform), tools::run_conform);
+  if (command == "sim") return run_checked(tools::check_sim(typed.sim), tools::run_sim);
   if (command == "show topology") return tools::run_topology(typed.topology);
   if (command == "show") return run_show(typed);
   if (command == "monitor") return run_monitor(typed);

@@ -3,6 +3,7 @@
 // docs/protocol/channels.md#capabilities
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/case.h"
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/cases/connect_parts.h"
@@ -92,7 +93,7 @@ bool connect_first_queue(Host& h) {
   const auto reply = ask(h, request, MgmtKind::kConnectRep);
   if (!reply || !h.adopt(*reply)) return false;
   Capabilities theirs;
-  theirs.ParseFromArray(reply->private_data.data(), static_cast<int>(reply->private_data.size()));
+  base::parse_message(reply->private_data, theirs);
   if (theirs.queues() < kQueues) h.outcome().skip("the target grants one queue");
   h.send(h.mgmt(MgmtKind::kConnectRtu, h.transaction()));
   return h.is_good();

@@ -1,6 +1,7 @@
 // Connections and capabilities. docs/protocol/mgmt.md, docs/protocol/channels.md#capabilities
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/case.h"
 #include "conformance/cases/connect_parts.h"
 #include "conformance/cells.h"
@@ -65,9 +66,7 @@ void add_replies(Group& group) {
           h.expect(pair.receive_credits > 0, "receive credits");
         }
         Capabilities theirs;
-        h.expect(theirs.ParseFromArray(reply->private_data.data(),
-                                       static_cast<int>(reply->private_data.size())),
-                 "capabilities that parse");
+        h.expect(base::parse_message(reply->private_data, theirs), "capabilities that parse");
         h.expect(theirs.mode() == messaging::connect::MODE_RDMA, "the mode that we have named");
         h.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");
         h.expect(theirs.msg_max_size() >= 2, "MSG_MAX of both channels");
@@ -226,7 +225,7 @@ void connect_one_channel(Host& h) {
   }
   if (!h.expect(reply.kind == MgmtKind::kConnectRep, "CONNECT_REP or CONNECT_REJ")) return;
   Capabilities theirs;
-  theirs.ParseFromArray(reply.private_data.data(), static_cast<int>(reply.private_data.size()));
+  base::parse_message(reply.private_data, theirs);
   h.expect(reply.pair_count == 1 && reply.pairs[0].channel == 0, "channel 0 alone");
   h.expect(theirs.channels() == messaging::connect::CHANNELS_ONE, "the arrangement of the request");
 }

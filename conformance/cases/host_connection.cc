@@ -1,6 +1,7 @@
 // Connections, with a host as the target. docs/protocol/mgmt.md#connection
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cases/spacing.h"
@@ -86,8 +87,7 @@ void add_connect_requests(UnitGroup& group) {
               const auto request = next_request(u);
               if (!request) return;
               Capabilities theirs;
-              const base::Bytes bytes = request->mgmt.private_data;
-              u.expect(theirs.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
+              u.expect(base::parse_message(request->mgmt.private_data, theirs),
                        "capabilities that parse");
               u.expect(theirs.mode() == messaging::connect::MODE_RDMA, "mode rdma");
               u.expect(theirs.version_lowest() <= 1 && theirs.version_highest() >= 1, "version 1");

@@ -1,6 +1,7 @@
 // Variants of a connection, with a host as the target. docs/protocol/channels.md
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cases/variant.h"
 #include "conformance/expectations.h"
@@ -26,8 +27,7 @@ std::optional<Capabilities> agree(Unit& u, const Terms& terms) {
   u.terms.idata_form_in = terms.idata_form_in;
   u.terms.selects_flows = terms.selects_flows;
   Capabilities theirs;
-  const base::Bytes bytes = request->mgmt.private_data;
-  theirs.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  base::parse_message(request->mgmt.private_data, theirs);
   if (!u.accept(request->mgmt, u.reply_of(request->mgmt))) return std::nullopt;
   return theirs;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/endian.h"
+#include "base/parse_message.h"
 #include "conformance/case.h"
 #include "messaging/wire/cfg_util.h"
 #include "messaging/wire/idata.h"
@@ -88,9 +89,7 @@ std::optional<messaging::CfgUtilReply> expect_status(End& host, messaging::CfgCo
 template <class Message>
 bool read(End& host, const std::optional<messaging::CfgUtilReply>& reply, Message& into) {
   if (!reply) return false;
-  const bool is_read =
-      into.ParseFromArray(reply->data.data(), static_cast<int>(reply->data.size()));
-  return host.expect(is_read, "data that parses in the reply");
+  return host.expect(base::parse_message(reply->data, into), "data that parses in the reply");
 }
 
 }  // namespace splitnic::conformance

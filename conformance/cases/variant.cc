@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/parse_message.h"
 #include "conformance/cases/cfg_requests.h"
 #include "conformance/cases/time_out.h"
 #include "conformance/cells.h"
@@ -77,7 +78,7 @@ std::optional<Capabilities> agree(Host& h, const std::string& variant,
     return std::nullopt;
   }
   Capabilities theirs;
-  theirs.ParseFromArray(reply.private_data.data(), static_cast<int>(reply.private_data.size()));
+  base::parse_message(reply.private_data, theirs);
   const bool is_reply =
       h.expect(reply.kind == MgmtKind::kConnectRep, "CONNECT_REP") && h.adopt(reply) &&
       h.expect(static_cast<int>(theirs.channels()) == static_cast<int>(h.terms.channels),

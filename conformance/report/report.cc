@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/xml_text.h"
+
 namespace splitnic::conformance {
 
 std::size_t Report::count(Verdict verdict) const {
@@ -74,27 +76,10 @@ std::string text_of(const std::vector<TableCoverage>& coverage, bool lists_missi
 }
 
 std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c >= ' ' && c <= '~' ? c : '?';
-    }
-  }
-  return out;
+  std::string plain(text);
+  std::ranges::replace_if(
+      plain, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return base::escape_xml(plain);
 }
 
 }  // namespace splitnic::conformance

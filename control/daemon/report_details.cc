@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "control/config/nic_request.h"
+#include "control/config/version.h"
 #include "control/sandbox/sandbox.h"
 #include "fabric_emul/link/link_refusal.h"
 #include "messaging/cfgutil/qos_map.h"
@@ -77,6 +78,18 @@ Details program_details(const CommonOptions& common, bool is_up) {
   out.emplace_back("service_level", std::uint64_t{common.pair.sl});
   if (!common.capture_path.empty()) out.emplace_back("capture", common.capture_path);
   return out;
+}
+
+Snapshot program_snapshot(const std::string& role, const CommonOptions& common, SnapshotParts parts,
+                          bool is_up) {
+  Snapshot s;
+  s.role = role;
+  s.name = common.name();
+  s.program = version_text("splitnic-" + role);
+  s.aead = common.keys.aead_name();
+  s.state = "connecting";
+  if (parts.has_details) s.details = program_details(common, is_up);
+  return s;
 }
 
 Details nic_details(const messaging::NicState& nic) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/xml_text.h"
 #include "control/report/fabric_layout.h"
 #include "control/report/json.h"
 #include "control/report/load_colours.h"
@@ -30,26 +31,7 @@ constexpr std::string_view kNotKnown = "#44546a";
 // Text between tags or in an attribute: valid UTF-8 without control characters.
 std::string xml_text(std::string_view text) {
   const auto valid = json_string(text);
-  std::string out;
-  for (const char c : printable(std::string(valid.data(), valid.size()))) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return base::escape_xml(printable(std::string(valid.data(), valid.size())));
 }
 
 // "950", "1.2 k", "34.0 M"

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/bytes.h"
+#include "base/parse_message.h"
 #include "control/report/json.h"
 #include "control/report/text_table.h"
 #include "control/socket/admin.pb.h"
@@ -55,8 +57,7 @@ std::string encode(const base::EventLog::Part& part) {
 
 std::optional<SentEvents> decode_events(std::string_view bytes) {
   admin::Events in;
-  if (bytes.size() > kReplyBytesMax ||
-      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (bytes.size() > kReplyBytesMax || !base::parse_message(base::as_bytes(bytes), in)) {
     return std::nullopt;
   }
   SentEvents sent;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/parse_message.h"
 #include "control/socket/admin.pb.h"
 #include "control/socket/requests.h"
 
@@ -51,8 +52,7 @@ std::string take_frames(const lan::FrameCapture::Copies& copies, std::size_t int
 
 std::optional<SentFrames> decode_frames(std::string_view bytes, std::size_t interfaces) {
   admin::Frames in;
-  if (bytes.size() > kReplyBytesMax ||
-      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+  if (bytes.size() > kReplyBytesMax || !base::parse_message(base::as_bytes(bytes), in) ||
       static_cast<std::size_t>(in.lost_size()) > interfaces) {
     return std::nullopt;
   }

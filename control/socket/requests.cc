@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/endian.h"
+#include "base/parse_message.h"
 #include "control/socket/admin.pb.h"
 #include "lan_bridge/frame/frame_copies.h"
 
@@ -107,8 +108,7 @@ std::string encode(const Reply& reply) {
 
 std::optional<Request> decode_request(std::string_view bytes) {
   admin::Request in;
-  if (bytes.size() > kRequestBytesMax ||
-      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (bytes.size() > kRequestBytesMax || !base::parse_message(base::as_bytes(bytes), in)) {
     return std::nullopt;
   }
   Request request;
@@ -178,8 +178,7 @@ std::optional<Request> decode_request(std::string_view bytes) {
 
 std::optional<Reply> decode_reply(std::string_view bytes) {
   admin::Reply in;
-  if (bytes.size() > kReplyBytesMax ||
-      !in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (bytes.size() > kReplyBytesMax || !base::parse_message(base::as_bytes(bytes), in)) {
     return std::nullopt;
   }
   const auto status = from_wire(in.status());

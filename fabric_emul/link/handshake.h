@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/state_edges.h"
 #include "fabric_emul/wire/ids.h"
 #include "fabric_emul/wire/init.h"
 
@@ -36,12 +37,7 @@ enum class LinkEvent : std::uint8_t {
   kCount_
 };
 
-struct LinkEdge {
-  LinkState from;
-  LinkEvent event;
-  LinkState to;
-};
-inline constexpr auto kLinkEdges = std::to_array<LinkEdge>({
+inline constexpr auto kLinkEdges = std::to_array<base::StateEdge<LinkState, LinkEvent>>({
     {LinkState::kFree, LinkEvent::kAssigned, LinkState::kConnecting},
     {LinkState::kConnecting, LinkEvent::kReady, LinkState::kUp},
     {LinkState::kConnecting, LinkEvent::kForgotten, LinkState::kFree},
@@ -53,10 +49,7 @@ inline constexpr auto kLinkEdges = std::to_array<LinkEdge>({
 });
 // An event without an edge leaves the state as it is.
 constexpr LinkState next(LinkState state, LinkEvent event) {
-  for (const LinkEdge& edge : kLinkEdges) {
-    if (edge.from == state && edge.event == event) return edge.to;
-  }
-  return state;
+  return base::next_state(kLinkEdges, state, event).value_or(state);
 }
 
 // The end that accepts a step. A listener takes HELLO and ANSWER of any sender, the others need a

@@ -1,5 +1,6 @@
 #include "iou_module/nic/cfg_data.h"
 
+#include "base/parse_message.h"
 #include "messaging/cfgutil/cfgutil.pb.h"
 
 namespace splitnic::iou {
@@ -14,8 +15,7 @@ bool has_bad_type(const google::protobuf::Message& message) {
 }
 
 bool parse(const messaging::CfgRequest& request, google::protobuf::Message& out) {
-  return request.data.size() <= messaging::kMsgMaxMost &&
-         out.ParseFromArray(request.data.data(), static_cast<int>(request.data.size())) &&
+  return request.data.size() <= messaging::kMsgMaxMost && base::parse_message(request.data, out) &&
          !has_bad_type(out);
 }
 

@@ -37,6 +37,18 @@ class Block {
     load(BPF_H, 4);
     require_equal(word(bytes.data() + 4) >> 16);
   }
+  // UDP over a version of IP, which has the number of its protocol at this offset.
+  void require_udp(std::uint32_t ethertype, std::uint32_t protocol_offset) {
+    load(BPF_H, kEthertypeOffset);
+    require_equal(ethertype);
+    load(BPF_B, protocol_offset);
+    require_equal(kProtocolUdp);
+  }
+  // An empty `address` means any address of this machine: the NIC's MAC is compared instead.
+  void require_destination(base::Bytes address, std::uint32_t offset, const MacAddress& nic) {
+    if (address.empty()) return require_mac(nic);
+    require_words(address, offset);
+  }
   void add(int code, std::uint32_t k, std::uint8_t on_true = 0, std::uint8_t on_false = 0) {
     code_.push_back({static_cast<std::uint16_t>(code), on_true, on_false, k});
   }
@@ -54,21 +66,13 @@ class Block {
   std::vector<sock_filter> code_;
 };
 
-// An empty `address` means any address of this machine: the NIC's MAC is compared instead.
 void exclude_ip4(base::Bytes address, std::uint16_t port, const MacAddress& nic,
                  std::vector<sock_filter>& program) {
   Block block;
-  block.load(BPF_H, kEthertypeOffset);
-  block.require_equal(kEthertypeIp4);
-  block.load(BPF_B, 23);
-  block.require_equal(kProtocolUdp);
+  block.require_udp(kEthertypeIp4, 23);
   block.load(BPF_H, 20);
   block.require_no_bits(0x1FFF);  // only the first fragment has ports
-  if (address.empty()) {
-    block.require_mac(nic);
-  } else {
-    block.require_words(address, 30);
-  }
+  block.require_destination(address, 30, nic);
   block.add(BPF_LDX | BPF_B | BPF_MSH, 14);
   block.add(BPF_LD | BPF_H | BPF_IND, 16);
   block.require_equal(port);
@@ -78,15 +82,8 @@ void exclude_ip4(base::Bytes address, std::uint16_t port, const MacAddress& nic,
 void exclude_ip6(base::Bytes address, std::uint16_t port, const MacAddress& nic,
                  std::vector<sock_filter>& program) {
   Block block;
-  block.load(BPF_H, kEthertypeOffset);
-  block.require_equal(kEthertypeIp6);
-  block.load(BPF_B, 20);
-  block.require_equal(kProtocolUdp);
-  if (address.empty()) {
-    block.require_mac(nic);
-  } else {
-    block.require_words(address, 38);
-  }
+  block.require_udp(kEthertypeIp6, 20);
+  block.require_destination(address, 38, nic);
   block.load(BPF_H, 56);
   block.require_equal(port);
   block.append_to(program);

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "lan_bridge/ports/netlink_link.h"
+#include "lan_bridge/ports/netlink_request.h"
 
 namespace splitnic::lan {
 namespace {
@@ -60,15 +61,13 @@ void sort_once_each(std::vector<MacAddress>& list) {
 
 std::optional<AddressLists> NetlinkLink::address_lists() {
   std::array<char, 256> buffer{};
-  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
-  request->nlmsg_type = RTM_GETNEIGH;
-  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
-  head->ifi_family = AF_BRIDGE;
-  head->ifi_index = static_cast<int>(info_.index);
+  const auto request =
+      begin_netlink_request<ifinfomsg>(buffer, RTM_GETNEIGH, NLM_F_REQUEST | NLM_F_DUMP);
+  request.head->ifi_family = AF_BRIDGE;
+  request.head->ifi_index = static_cast<int>(info_.index);
   ListedAddresses listed;
   listed.index = info_.index;
-  if (!exchange(requests_.get(), request, on_listed, &listed)) return std::nullopt;
+  if (!exchange(requests_.get(), request.message, on_listed, &listed)) return std::nullopt;
   listed.lists.promiscuity = query_promiscuity();
   if (!listed.lists.promiscuity) return std::nullopt;
   sort_once_each(listed.lists.unicast);

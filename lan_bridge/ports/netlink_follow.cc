@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "lan_bridge/ports/netlink_link.h"
+#include "lan_bridge/ports/netlink_request.h"
 
 namespace splitnic::lan {
 namespace {
@@ -22,11 +23,8 @@ constexpr std::uint32_t kNoId = ~0U;  // a namespace without one; in a request: 
 using NamespaceRequest = std::array<char, 256>;
 
 nlmsghdr* begin_namespace_request(NamespaceRequest& buffer, std::uint16_t type, int file) {
-  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
-  request->nlmsg_type = type;
-  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-  auto* head = static_cast<rtgenmsg*>(mnl_nlmsg_put_extra_header(request, sizeof(rtgenmsg)));
-  head->rtgen_family = AF_UNSPEC;
+  nlmsghdr* const request =
+      begin_netlink_request<rtgenmsg>(buffer, type, NLM_F_REQUEST | NLM_F_ACK).message;
   mnl_attr_put_u32(request, NETNSA_FD, static_cast<std::uint32_t>(file));
   return request;
 }

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lan_bridge/ports/netlink_request.h"
+
 namespace splitnic::lan {
 namespace {
 
@@ -112,14 +114,10 @@ std::optional<LinkInfo> parse_link(const nlmsghdr* message) {
 
 nlmsghdr* begin_request(RequestBuffer& buffer, std::uint16_t type, unsigned index,
                         std::optional<std::uint32_t> namespace_id = std::nullopt) {
-  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
-  request->nlmsg_type = type;
-  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-  auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
-  head->ifi_family = AF_UNSPEC;
-  head->ifi_index = static_cast<int>(index);
-  if (namespace_id) mnl_attr_put_u32(request, IFLA_TARGET_NETNSID, *namespace_id);
-  return request;
+  const auto request = begin_netlink_request<ifinfomsg>(buffer, type, NLM_F_REQUEST | NLM_F_ACK);
+  request.head->ifi_index = static_cast<int>(index);
+  if (namespace_id) mnl_attr_put_u32(request.message, IFLA_TARGET_NETNSID, *namespace_id);
+  return request.message;
 }
 
 int on_namespace_attribute(const nlattr* attribute, void* data) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "lan_bridge/ports/netlink_link.h"
+#include "lan_bridge/ports/netlink_request.h"
 
 namespace splitnic::lan {
 namespace {
@@ -73,11 +74,8 @@ base::Result<std::vector<unsigned>> NetlinkLink::stack_of(unsigned index) {
   const auto socket = open_socket(0);
   if (!socket) return socket.error();
   std::array<char, 256> buffer{};
-  nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
-  request->nlmsg_type = RTM_GETLINK;
-  request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  auto* head = static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg)));
-  head->ifi_family = AF_UNSPEC;
+  nlmsghdr* const request =
+      begin_netlink_request<ifinfomsg>(buffer, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP).message;
   std::vector<Stacked> all;
   if (auto listed = exchange(socket->get(), request, on_link, &all); !listed) {
     return listed.error().within("listing interfaces");

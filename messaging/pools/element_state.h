@@ -11,21 +11,9 @@
 #include <optional>
 #include <string_view>
 
-namespace splitnic::messaging {
+#include "base/state_edges.h"
 
-template <typename State, typename Event>
-struct Edge {
-  State from;
-  Event event;
-  State to;
-};
-template <typename Edges, typename State, typename Event>
-constexpr std::optional<State> find_edge(const Edges& edges, State state, Event event) {
-  for (const auto& edge : edges) {
-    if (edge.from == state && edge.event == event) return edge.to;
-  }
-  return std::nullopt;
-}
+namespace splitnic::messaging {
 
 // A pool, at its owner.
 enum class PoolState : std::uint8_t {
@@ -34,7 +22,7 @@ enum class PoolState : std::uint8_t {
   kFlushing,    // one side requested the end; late indications are still accepted
 };
 enum class PoolEvent : std::uint8_t { kAdvertised, kFlushBegun, kFlushEnded };
-inline constexpr auto kPoolEdges = std::to_array<Edge<PoolState, PoolEvent>>({
+inline constexpr auto kPoolEdges = std::to_array<base::StateEdge<PoolState, PoolEvent>>({
     {PoolState::kFree, PoolEvent::kAdvertised, PoolState::kAdvertised},
     {PoolState::kAdvertised, PoolEvent::kFlushBegun, PoolState::kFlushing},
     {PoolState::kFlushing, PoolEvent::kFlushEnded, PoolState::kFree},
@@ -48,7 +36,7 @@ enum class OwnerElement : std::uint8_t {
   kReturned,  // the Update is sent: posted again, after at least one use
 };
 enum class OwnerEvent : std::uint8_t { kIndicated, kReleased, kUpdateSent };
-inline constexpr auto kOwnerEdges = std::to_array<Edge<OwnerElement, OwnerEvent>>({
+inline constexpr auto kOwnerEdges = std::to_array<base::StateEdge<OwnerElement, OwnerEvent>>({
     {OwnerElement::kPosted, OwnerEvent::kIndicated, OwnerElement::kFilled},
     {OwnerElement::kFilled, OwnerEvent::kReleased, OwnerElement::kReleased},
     {OwnerElement::kReleased, OwnerEvent::kUpdateSent, OwnerElement::kReturned},
@@ -62,7 +50,7 @@ enum class UserElement : std::uint8_t {
   kConsumed,   // written; the owner has it until its Update
 };
 enum class UserEvent : std::uint8_t { kTaken, kCancelled, kWritten, kUpdated };
-inline constexpr auto kUserEdges = std::to_array<Edge<UserElement, UserEvent>>({
+inline constexpr auto kUserEdges = std::to_array<base::StateEdge<UserElement, UserEvent>>({
     {UserElement::kAvailable, UserEvent::kTaken, UserElement::kWriting},
     {UserElement::kWriting, UserEvent::kCancelled, UserElement::kAvailable},
     {UserElement::kWriting, UserEvent::kWritten, UserElement::kConsumed},
@@ -71,13 +59,13 @@ inline constexpr auto kUserEdges = std::to_array<Edge<UserElement, UserEvent>>({
 });
 
 constexpr std::optional<PoolState> next(PoolState s, PoolEvent e) {
-  return find_edge(kPoolEdges, s, e);
+  return base::next_state(kPoolEdges, s, e);
 }
 constexpr std::optional<OwnerElement> next(OwnerElement s, OwnerEvent e) {
-  return find_edge(kOwnerEdges, s, e);
+  return base::next_state(kOwnerEdges, s, e);
 }
 constexpr std::optional<UserElement> next(UserElement s, UserEvent e) {
-  return find_edge(kUserEdges, s, e);
+  return base::next_state(kUserEdges, s, e);
 }
 static_assert(!next(OwnerElement::kReleased, OwnerEvent::kIndicated));  // [S001-14]
 static_assert(!next(UserElement::kAvailable, UserEvent::kUpdated));     // [P-40]

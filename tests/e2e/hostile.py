@@ -71,16 +71,22 @@ class Hostile:
 
     def attach(self):
         end = time.monotonic() + 10
-        while not self.qpns:
+        while not self.has_attached():
             if time.monotonic() > end:
-                sys.exit("hostile.py: not attached")
+                sys.exit(f"{os.path.basename(sys.argv[0])}: not attached")
             if self.peer.keys is None and not self.peer.agree():
                 continue
             self.hello()
             self.listen(0.1)
-            if self.unit_instance:
-                self.request()
-                self.listen(0.2)
+            self.connect()
+
+    def has_attached(self):
+        return bool(self.qpns)
+
+    def connect(self):
+        if self.unit_instance:
+            self.request()
+            self.listen(0.2)
 
     def hello(self, eui64=None, instance=None):
         self.nonce += 1

@@ -4,6 +4,7 @@
 
 #include "tests/support/adapter_pair.h"
 #include "tests/support/cell_maker.h"
+#include "tests/support/counter_sum.h"
 
 namespace splitnic::fabric::testing::partition_test {
 
@@ -132,11 +133,8 @@ TEST(PartitionOfNodes, S004_20_a_connection_in_a_foreign_partition_gets_no_reply
     EXPECT_EQ(pair.a().adapter->connections().size(), 0U);
     EXPECT_GE(pair.a().tap.cells.size(), 5U);  // it was asked again and again
     for (const TappedCell& cell : pair.a().tap.cells) EXPECT_FALSE(cell.sent);
-    std::uint64_t dropped = 0;
-    pair.a().adapter->visit_counters([&](std::string_view name, std::uint64_t value) {
-      if (name == "fabric.mgmt.drop.partition") dropped = value;
-    });
-    EXPECT_EQ(dropped, pair.a().tap.cells.size());
+    EXPECT_EQ(support::counter_of(*pair.a().adapter, "fabric.mgmt.drop.partition"),
+              pair.a().tap.cells.size());
   }
 }
 

@@ -1,5 +1,7 @@
 // The sum of all counters of one name. A name that no counter has stops the test: it would be 0
 // whatever the code does.
+//   EXPECT_EQ(counter_of(adapter, "fabric.tx.rnr"), 0U);
+// Of several objects together:
 //   CounterSum sum("fabric.tx.rnr");
 //   adapter.visit_counters(sum.visitor());
 //   EXPECT_EQ(sum.value(), 0U);
@@ -36,5 +38,13 @@ class CounterSum {
   bool is_known_ = false;
   std::uint64_t sum_ = 0;
 };
+
+// `counted` has visit_counters().
+template <class Counted>
+std::uint64_t counter_of(const Counted& counted, std::string_view name) {
+  CounterSum sum(name);
+  counted.visit_counters(sum.visitor());
+  return sum.value();
+}
 
 }  // namespace splitnic::support

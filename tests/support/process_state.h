@@ -1,7 +1,7 @@
-// The descriptors, threads and memory that this process holds, so that a test can compare two
-// moments.
+// The descriptors, threads and memory that this process holds, and the comparison of two moments.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -40,6 +40,16 @@ inline ProcessState process_state() {
   std::ifstream("/proc/self/statm") >> pages;
   now.mapped_bytes = pages * ::sysconf(_SC_PAGESIZE);
   return now;
+}
+
+// `slack_bytes` of the heap: what tables and allocators round up to.
+inline void expect_same(const ProcessState& after, const ProcessState& before,
+                        std::ptrdiff_t slack_bytes) {
+  constexpr std::ptrdiff_t kMappedSlackBytes = 4 << 20;
+  EXPECT_EQ(after.descriptors, before.descriptors);
+  EXPECT_EQ(after.threads, before.threads);
+  EXPECT_LE(after.heap_bytes - before.heap_bytes, slack_bytes);
+  EXPECT_LE(after.mapped_bytes - before.mapped_bytes, kMappedSlackBytes);
 }
 
 }  // namespace splitnic::support

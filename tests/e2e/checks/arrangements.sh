@@ -37,14 +37,19 @@ check_idata_mixed() {
   traffic
 }
 
+# channels_of_both_are CHANNELS COUNT: as both programs show them.
+channels_of_both_are() {
+  local who
+  for who in host iou; do
+    equal "channels of $who" "$(of_peer $who channels) $(shown $who "len(s['channels'])")" "$1 $2"
+  done
+}
+
 # Messages and frames share a queue pair.
 check_one_channel() {
   host_options=(--channels 1 --queues 1) iou_options=(--queues 1)
   bring_up
-  local who
-  for who in host iou; do
-    equal "channels of $who" "$(of_peer $who channels) $(shown $who "len(s['channels'])")" "1 1"
-  done
+  channels_of_both_are 1 1
   traffic
   ask host ping --count 3 >/dev/null || fail "no echo over the channel"
   stop iou KILL
@@ -55,10 +60,7 @@ check_one_channel() {
 check_separate_connections() {
   host_options=(--mode send --channels separate --queues 1) iou_options=(--queues 1)
   bring_up
-  local who
-  for who in host iou; do
-    equal "channels of $who" "$(of_peer $who channels) $(shown $who "len(s['channels'])")" "separate 2"
-  done
+  channels_of_both_are separate 2
   traffic
   equal "RDMA writes" "$(counter host msg.tx.writes)$(counter iou msg.tx.writes)" 00
   refuses 2 "1 is for --mode rdma" "$bin/splitnic-host" --connect shm://x --mode send --channels 1

@@ -10,6 +10,7 @@
 #include "base/endian.h"
 #include "fabric_emul/wire/cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "tests/support/counter_sum.h"
 #include "tests/support/pair_harness.h"
 
 namespace splitnic::messaging::connection_test {
@@ -191,11 +192,7 @@ TEST_F(ConnectionTest, S001_28_flows_go_by_their_queue_and_keep_their_order) {
     EXPECT_GE(frame.number, next[frame.flow]);
     next[frame.flow] = frame.number + 1;
   }
-  std::uint64_t writes = 0;
-  host.connection->visit_counters([&](std::string_view name, std::uint64_t value) {
-    if (name == "msg.tx.writes") writes += value;
-  });
-  EXPECT_EQ(writes, 400U);
+  EXPECT_EQ(support::counter_of(*host.connection, "msg.tx.writes"), 400U);
 }
 
 TEST_F(ConnectionTest, P_CH_22_both_sides_send_a_queue_with_its_level) {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tests/services/routed_node.h"
+#include "tests/support/counter_sum.h"
 
 namespace splitnic::fabric::testing::raw_leg_test {
 
@@ -87,13 +88,7 @@ struct LegNode {
     EXPECT_TRUE(leg->open(clock.now()));
   }
   std::uint64_t count(GateCounter which) const { return leg->counters()[which]; }
-  std::uint64_t count(std::string_view counter) const {
-    std::uint64_t found = 0;
-    leg->visit_counters([&](std::string_view name, std::uint64_t value) {
-      if (name == counter) found = value;
-    });
-    return found;
-  }
+  std::uint64_t count(std::string_view counter) const { return support::counter_of(*leg, counter); }
   base::SeededRandom random;
   Attachment attachment;
   Adapter adapter;
@@ -176,11 +171,7 @@ TEST_F(RawLegTest, S000_14_S000_48_tcp_and_udp_of_a_lan_go_to_two_queue_pairs_an
   EXPECT_TRUE(std::equal(second.begin(), second.end(), h->rooms.at(udp)->bytes.begin()));
   from_lan(datagram(on_lan(5), kH, kSctp));
   EXPECT_EQ(h->received.size(), 2U);
-  std::uint64_t dropped = 0;
-  h->adapter.visit_counters([&](std::string_view name, std::uint64_t value) {
-    if (name == "fabric.raw.drop.filter") dropped = value;
-  });
-  EXPECT_EQ(dropped, 1U);
+  EXPECT_EQ(support::counter_of(h->adapter, "fabric.raw.drop.filter"), 1U);
   ASSERT_TRUE(h->send(udp, kH, on_lan(5), kUdp));
   run(20ms);
   ASSERT_EQ(lan->interface.output.size(), 1U);

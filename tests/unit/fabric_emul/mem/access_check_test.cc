@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "fabric_emul/mem/access_check.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "tests/unit/fabric_emul/mem/mrwt_fixture.h"
 
@@ -12,6 +13,15 @@ namespace access_check_test {
 
 using namespace mrwt_fixture;
 using AccessCheckTest = MrwtTest;
+
+// Touches no memory.
+TEST(AccessRangeTest, M_04_the_sum_of_offset_and_length_does_not_wrap) {
+  MrwtEntry entry;
+  entry.length = 100;
+  EXPECT_TRUE(is_within(entry, 50, 50));
+  EXPECT_FALSE(is_within(entry, 50, ~std::uint64_t{0} - 9));
+  EXPECT_FALSE(is_within(entry, ~std::uint64_t{0} - 9, 50));
+}
 
 TEST_F(AccessCheckTest, access_gives_the_byte_behind_the_address) {
   const MemoryHandle handle = region();

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fabric_emul/wire/partition.h"
+#include "tests/support/counter_sum.h"
 #include "tests/unit/fabric_emul/switching/router_world.h"
 
 namespace splitnic::fabric {
@@ -113,11 +114,7 @@ TEST(RouterTest, S004_21_the_class_gives_the_service_level_and_so_the_lane) {
   CellView view;
   ASSERT_EQ(parse_cell(world.u.cells.at(0), view), CellError::kNone);
   EXPECT_EQ(view.header.sl, 7);
-  std::uint64_t on_lane_3 = 0;
-  world.b.visit_counters([&](std::string_view name, std::uint64_t value) {
-    if (name == "switch.lane3.tx.cell") on_lane_3 = value;
-  });
-  EXPECT_EQ(on_lane_3, 1U);
+  EXPECT_EQ(support::counter_of(world.b, "switch.lane3.tx.cell"), 1U);
 }
 
 struct Bad {

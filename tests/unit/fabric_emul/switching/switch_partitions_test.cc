@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric_emul/switching/path_cell.h"
+#include "tests/support/counter_sum.h"
 #include "tests/unit/fabric_emul/switching/attached_node.h"
 
 namespace splitnic::fabric {
@@ -129,11 +130,7 @@ class NodesOfPartitions : public ::testing::Test {
     });
   }
   std::uint64_t count(std::size_t which, std::string_view name) {
-    std::uint64_t found = 0;
-    nodes[which]->attachment.visit_counters([&](std::string_view one, std::uint64_t value) {
-      if (one == name) found = value;
-    });
-    return found;
+    return support::counter_of(nodes[which]->attachment, name);
   }
 
   base::ManualClock clock;
