@@ -147,9 +147,9 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   context.registers_in_queue = init.registers_in_queue;
   context.failure_option = init.failure_option;
   // If cells pass switches, only the packet CRC is end to end.
-  context.sets_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
-                              return port->profile() == LinkProfile::kFull;
-                            });
+  context.wants_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
+                               return port->profile() == LinkProfile::kFull;
+                             });
   context.attr.mcp = common.mcp;
   context.attr.max_outstanding = init.max_outstanding != 0
                                      ? init.max_outstanding
@@ -199,7 +199,8 @@ base::Status Adapter::modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAtt
   Link* link = binds ? link_by_lid(values.remote_lid) : nullptr;
   if (binds && link == nullptr) return base::Error("no link leads to that address", EINVAL);
   auto done = qp->modify(to, given, values);
-  if (done && binds) qp->connect(*link, false);
+  // Nobody has described the peer's queue pair, but behind routers both ends send the packet CRC.
+  if (done && binds) qp->connect(*link, link->crosses_routers());
   return done;
 }
 
@@ -243,7 +244,7 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
   pair.start_psn = qp->attr().send_psn;
   pair.start_lcn = qp->attr().send_lcn;
   pair.mcp = qp->attr().mcp;
-  if (qp->sends_packet_crc()) pair.flags |= kPairPacketCrc;
+  if (qp->wants_packet_crc()) pair.flags |= kPairPacketCrc;
   if (!qp->attr().selective_repeat) pair.flags |= kPairGoBackN;
   pair.receive_credits = qp->receive_credits();
   pair.max_dest_rd_atomic = qp->attr().max_dest_rd_atomic;

@@ -107,7 +107,8 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   // IPv6 datagrams that match go to this Raw queue pair until it is destroyed [S000-14].
   base::Status add_raw_filter(Qpn qpn, const RawFilter& filter);
 
-  // The description of a queue pair for CONNECT. Its start numbers were drawn at creation.
+  // The description of a queue pair for CONNECT. Its start numbers were drawn at creation. The
+  // connection manager adds what depends on the link.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
   // Takes the queue pair from RESET or INIT to RTS with the peer's description, over this link.
   // Returns an error and changes nothing if the services differ or the queue pair is connected

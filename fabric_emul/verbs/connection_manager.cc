@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "fabric_emul/link/port.h"  // inline functions of Link
 #include "fabric_emul/transport/send_cell.h"
+#include "fabric_emul/transport/service.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -15,10 +16,12 @@ constexpr base::Duration kDiscEvery = 100ms;
 // While the link is up. A peer that misses them all notices only when it sends.
 constexpr unsigned kDiscTries = 10;
 
-// A queue pair without an MCP takes that of the path.
-void fill_mcp(Mgmt& m, const Link& link) {
+// A queue pair without an MCP takes that of the path. Qp::connect() decides on the packet CRC in
+// the same way.
+void complete_for(const Link& link, Mgmt& m) {
   for (MgmtPair& pair : std::span(m.pairs).first(m.pair_count)) {
     pair.mcp = pair.mcp == 0 ? link.mcp() : std::min(pair.mcp, link.mcp());
+    if (is_connected(pair.service) && link.crosses_routers()) pair.flags |= kPairPacketCrc;
   }
 }
 
@@ -69,7 +72,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   m.pair_count = pairs.size();
   std::ranges::copy(pairs, m.pairs.begin());
   m.private_data = private_data;
-  fill_mcp(m, link);
+  complete_for(link, m);
   Connection& c = connections_[{id, Role::kActive}];
   c.link = &link;
   c.partition = partition;
@@ -158,7 +161,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m) {
     return;
   }
   counters_.add(ConnectionCounter::kAccepted);
-  fill_mcp(reply, link);
+  complete_for(link, reply);
   Connection& c = connections_[{id, Role::kPassive}];
   c.state = State::kUp;
   c.link = &link;
@@ -242,7 +245,7 @@ void ConnectionManager::on_peer_restarted(Link& link) {
     add_orphan(link, at->first.id, at->second.partition);
     at = connections_.erase(at);
   }
-  for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted");
+  for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted or has other LIDs");
 }
 
 void ConnectionManager::on_time(base::Time now) {

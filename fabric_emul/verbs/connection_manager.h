@@ -77,8 +77,9 @@ class ConnectionManager {
   void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
 
   // Active side: sends CONNECT_REQ over `link` until a reply comes or disconnect() is called. A
-  // queue pair with mcp 0 gets that of the link. REQUIRES a link that was up and 1 to kMgmtPairsMax
-  // pairs, and that `partition` is one of our node.
+  // queue pair with mcp 0 gets that of the link, and one of RC or UC gets the flag of the packet
+  // CRC if the link crosses routers; so in replies. REQUIRES a link that was up and 1 to
+  // kMgmtPairsMax pairs, and that `partition` is one of our node.
   ConnectionId connect(Link& link, std::span<const MgmtPair> pairs, base::Bytes private_data,
                        base::Time now, PartitionKey partition = kDefaultPartition);
   // Sends DISC (at most ten times, while the link is up) and forgets the connection. Unknown ids

@@ -52,7 +52,7 @@ struct QpInit {
   bool has_datagram_rdma = false;   // UD: RDMA writes of one cell are sent and taken
   bool registers_in_queue = false;  // post_register() is taken [S002-29]
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
-  bool packet_crc = false;
+  bool packet_crc = false;  // in any case; RC and UC have it behind routers anyway
   bool selective_repeat = QpAttr{}.selective_repeat;  // false: go-back-N
   std::uint8_t rnr_retry = kRnrRetryForever;
   std::uint64_t window_bytes_max = 2 << 20;

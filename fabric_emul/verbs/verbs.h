@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fabric_emul/mem/access.h"
+#include "fabric_emul/transport/service.h"
 #include "fabric_emul/transport/wc.h"
 #include "fabric_emul/transport/work_request.h"
 #include "fabric_emul/verbs/completion_channel.h"

@@ -5,13 +5,15 @@
                      HOST, UNIT: their network addresses. Each line of the files has the fields of the cells of a datagram, in the
                      order of FIELDS, as tshark prints them. At least COUNT cells with data each way must be on both sides
 
-The hop limit is 64 before the router and 63 behind it, numbers and payload are as they were, and the cell CRC is another one.
+The hop limit is 64 before the router and 63 behind it, numbers and payload are as they were, and the cell CRC is another one. The last
+cell of each packet has a packet CRC.
 """
 import sys
 
-OF_EACH_CELL = "global source hop_limit sl op dqpn sqpn psn csn payload_bytes partition lcn cell_crc".split()
+OF_EACH_CELL = "global source hop_limit sl pos op packet_crc dqpn sqpn psn csn payload_bytes partition lcn cell_crc".split()
 FIELDS = OF_EACH_CELL + ["payload"]
 SEND, RDMA_WRITE = 0x00, 0x02
+LAST, ONLY = 1, 3
 
 
 def datagrams(path):
@@ -42,6 +44,9 @@ def cells(path):
         for i, size in enumerate(sizes):
             payload = next(payloads) if size else ""
             if int(one["op"][i], 0) in (SEND, RDMA_WRITE):
+                ends_a_packet = int(one["pos"][i], 0) in (LAST, ONLY)
+                if (one["packet_crc"][i] in ("1", "True")) != ends_a_packet:
+                    sys.exit(f"cell {one['psn'][i]}/{one['csn'][i]} of {one['source'][i]} {'lacks' if ends_a_packet else 'has'} a packet CRC")
                 key = tuple(one[name][i] for name in ("source", "op", "sqpn", "psn", "csn"))
                 stays = tuple(one[name][i] for name in ("sl", "dqpn", "partition", "lcn")) + (payload,)
                 crcs, all_that_stays = found.setdefault(key, (set(), set()))

@@ -163,9 +163,32 @@ def handshake(capture):
             ("challenge", two, {"request_in": [one], "reply_time": ["0.000100000"], "init.step": [2]}, None)]
 
 
+def path_probes(capture):
+    """A probe of a path is longer than other management cells may be, to another subnet too."""
+    probe = next(unwords(vector["bytes"]) for vector in vectors.load("init") if vector["valid"] and vector["meaning"]["step"] == "probe")
+    filler = 1200
+    gnh = f"60000000{16 + len(probe) + filler:04x}3b40" "fd00000a00000000000000000000000b" "fd00000b000000000000000000000014"
+    expected = []
+    for number, (name, header) in enumerate((("in the subnet", {}), ("to another subnet", {"flags": cells.FLAG_G, "gnh": gnh}))):
+        init = probe[:48] + bytes([0x66 + number] * 8) + probe[56:]
+        datagram = flits.encode_flit({"type": flits.INIT, "lane": 15, "payload": init.hex()}) + bytes(filler)
+        for is_probe in (True, False):
+            payload = datagram if is_probe else b"\x50" + datagram[1:]
+            sent = capture.add(data_flit(cells.encode_cell({
+                "pos": cells.ONLY, "op": cells.MGMT, "dlid": 1, "slid": 11, "service": cells.MANAGEMENT, "dqpn": 0, "sqpn": 0, "psn": 0,
+                "csn": 0, "lcn": 0, "payload": payload.hex(), **header})))
+            if is_probe:
+                expected.append((f"a path probe {name}", sent, {
+                    "init.step": [7], "cell.payload_bytes": [len(payload)], "cell.flags.global": [number],
+                    "cell.gnh.hop_limit": [64] if number else [], "filler.bytes": filler}, None))
+            else:
+                expected.append((f"no path probe, as long {name}", sent, {"init.step": []}, "cell.length"))
+    return expected
+
+
 def add_all(capture):
     pair = Pair(capture, 10)
     expected = connects(pair)
     for play in (pings, page, lanes, wrong_element, requests, remarks):
         expected += play(pair)
-    return expected + form_b(Pair(capture, 11, form_in=1, form_out=1)) + handshake(capture)
+    return expected + form_b(Pair(capture, 11, form_in=1, form_out=1)) + handshake(capture) + path_probes(capture)

@@ -39,19 +39,29 @@ check_routed() {
   [ "$(counter switch1 router.cell)" -gt 1000 ] || fail "no traffic was routed"
   for who in header source destination hop_limit route neighbour; do equal "router.drop.$who" "$(counter switch1 "router.drop.$who")" 0; done
   equal "path.rx.drop.network" "$(counter host path.rx.drop.network) $(counter iou path.rx.drop.network)" "$unplaced"
+  equal "wrong packet CRCs" "$(counter host fabric.cell.drop.packet_crc) $(counter iou fabric.cell.drop.packet_crc)" "0 0"
   for who in destination origin; do
     equal "path.rx.drop.$who" "$(counter host "path.rx.drop.$who") $(counter iou "path.rx.drop.$who")" "0 0"
   done
 }
 
+# fields_of FILE FILTER FIELD...: the fields of each datagram that has something for the filter.
+fields_of() {
+  local name fields=()
+  for name in "${@:3}"; do fields+=(-e "splitnic.$name"); done
+  tshark -X "lua_script:$e2e/../../tools/wireshark/splitnic.lua" -r "$1" -Y "$2" -T fields -E aggregator=, "${fields[@]}" \
+    2>>"$work/tshark.log" || fail "tshark: $(tail -n 3 "$work/tshark.log")"
+}
+
 # cells_of FILE: fields of the cells of each datagram that has one with a global header, in the order of router_hops.py.
 cells_of() {
-  local name fields=()
-  for name in flags.global gnh.source gnh.hop_limit sl op dqpn sqpn psn csn payload_bytes partition lcn crc payload; do
-    fields+=(-e "splitnic.cell.$name")
-  done
-  tshark -X "lua_script:$e2e/../../tools/wireshark/splitnic.lua" -r "$1" -Y splitnic.cell.gnh -T fields -E aggregator=, "${fields[@]}" \
-    2>>"$work/tshark.log" || fail "tshark: $(tail -n 3 "$work/tshark.log")"
+  fields_of "$1" splitnic.cell.gnh \
+    cell.{flags.global,gnh.source,gnh.hop_limit,sl,pos,op,flags.packet_crc,dqpn,sqpn,psn,csn,payload_bytes,partition,lcn,crc,payload}
+}
+
+# has_packet_crcs FILE: both sides of the connection have stated a packet CRC for each queue pair. FILE: mgmt.kind and mgmt.flags.
+has_packet_crcs() {
+  awk -F '\t' '{ ++seen[$1] } $2 !~ /^0x0002(,0x0002)*$/ { other = 1 } END { exit other || !seen[1] || !seen[2] }' "$1"
 }
 
 # The datagrams on both sides of the router, without keys, as host and unit capture them.
@@ -64,6 +74,8 @@ check_hops() {
   for who in host iou; do
     stop $who TERM || fail "$who did not stop cleanly"
     cells_of "$work/$who.pcapng" >"$work/$who.cells"
+    fields_of "$work/$who.pcapng" 'splitnic.mgmt.kind <= 2' mgmt.kind mgmt.flags >"$work/$who.connect"
+    has_packet_crcs "$work/$who.connect" || fail "CONNECT without packet CRCs: $(cat "$work/$who.connect")"
   done
   "$python" -B "$e2e/router_hops.py" "$work/host.cells" "$work/iou.cells" $of_host $of_unit 50 || fail "what the router has changed"
 }
