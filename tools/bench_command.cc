@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "base/parse_number.h"
 #include "base/unique_fd.h"
 #include "control/daemon/carriers.h"
+#include "tools/bench/bench_service.h"
 #include "tools/bench/measure.h"
 #include "tools/commands.h"
 
@@ -32,6 +34,24 @@ base::Result<bench::Op> parse_op(const std::string& text) {
   return base::Error("bench: the operation must be write, send or read");
 }
 
+base::Status parse_service(const BenchArguments& typed, bench::Run& run) {
+  const auto service = bench::service_of(typed.service.empty() ? "rc" : typed.service);
+  if (!service) {
+    return base::Error("--service: '" + typed.service + "' is not rc, uc, ud or rd");
+  }
+  run.service = *service;
+  if (!typed.queue_pairs.empty()) {
+    const auto count = control::number_option("--qps", typed.queue_pairs, 1, bench::kQueuePairsMax);
+    if (!count) return count.error();
+    if (*service != fabric::Service::kRd) {
+      return base::Error(
+          "--qps needs --service rd, whose queue pairs share one end-to-end context");
+    }
+    run.queue_pairs = *count;
+  }
+  return bench::check_run(run.service, run.op, run.queue_pairs);
+}
+
 base::Result<double> parse_seconds(const std::string& text) {
   const auto value = base::parse_number(text, kSecondsMin, kSecondsMax);
   if (!value) return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
@@ -48,6 +68,8 @@ std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::llrou
 void print_json(const bench::Row& row) {
   const boost::json::object json{
       {"op", row.op},
+      {"service", row.service},
+      {"queue_pairs", row.queue_pairs},
       {"carrier", row.carrier},
       {"waits", row.spins ? "spins" : "sleeps"},
       {"bytes", row.bytes},
@@ -55,7 +77,8 @@ void print_json(const bench::Row& row) {
       {"messages_per_second", whole(row.rate())},
       {"bytes_per_second", whole(row.rate() * static_cast<double>(row.bytes))},
       {"one_way_p50_ns", whole(row.median_us * 1000)},
-      {"one_way_mean_ns", whole(row.mean_us * 1000)}};
+      {"one_way_mean_ns", whole(row.mean_us * 1000)},
+      {"lost", row.lost.value_or(0)}};
   std::puts(boost::json::serialize(json).c_str());
 }
 
@@ -68,7 +91,7 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
   run.bytes = bytes;
   bench::FabricEnd end(*carrier->underlay, config);
   if (auto connected = end.connect(carrier->peer, run, kPatience); !connected) {
-    if (!end.has_link()) {
+    if (!end.has_link() && connected.error().errno_value() == ETIMEDOUT) {
       return base::Error("no program listens at " + options.endpoint.text() +
                          ": is `splitnic bench --listen` running there?");
     }
@@ -77,6 +100,9 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
   }
   auto row = bench::measure(end, run);
   end.disconnect();
+  if (!row) return row.error();
+  row->service = bench::word_of(run.service);
+  row->queue_pairs = run.queue_pairs;
   return row;
 }
 
@@ -90,11 +116,13 @@ int measure_all(const BenchOptions& options) {
   bool is_first = true;
   for (const std::size_t bytes : options.sizes) {
     const auto row = measure_one(options, config, bytes);
+    const bool is_too_long = !row && row.error().errno_value() == EMSGSIZE;
+    if (is_too_long && options.has_default_sizes && !is_first) break;
     if (!row) return fail(row.error().text());
     if (options.json) {
       print_json(*row);
     } else {
-      if (is_first) bench::print_head();
+      if (is_first) bench::print_head(true);
       bench::print(*row);
     }
     is_first = false;
@@ -130,8 +158,19 @@ void add_bench(CLI::App& app, BenchArguments& into) {
                    "Address of the other end: udp://ADDRESS:PORT or shm://NAME")
       ->type_name("ADDR");
   bench->add_option("--listen", into.listen, "Serve the ends that measure")->type_name("ADDR");
+  bench
+      ->add_option("--service", into.service,
+                   "Transport service of the queue pairs: rc, uc, ud or rd (default rc)")
+      ->type_name("NAME");
+  bench
+      ->add_option("--qps", into.queue_pairs,
+                   "With --service rd: queue pairs at each end, 1 to 64, each of which sends to "
+                   "all of the other end (default 1)")
+      ->type_name("N");
   control::add_repeated(*bench, "--size", into.sizes,
-                        "Bytes per message; may repeat (default 64, 4096, 65536, 1048576)", "N");
+                        "Bytes per message; may repeat (default 64, 4096, 65536, 1048576; of ud "
+                        "and rd those that fit in one cell)",
+                        "N");
   bench
       ->add_option("--seconds", into.seconds,
                    control::with_default("Seconds per measurement", into.seconds))
@@ -159,13 +198,17 @@ base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
   out.run.spins = typed.spin;
   out.json = typed.json;
   if (out.is_listening) {
-    if (typed.op.empty() && typed.sizes.empty()) return out;
+    const bool names_run = !typed.op.empty() || !typed.sizes.empty() || !typed.service.empty() ||
+                           !typed.queue_pairs.empty();
+    if (!names_run) return out;
     return base::Error(
-        "bench: --listen takes no operation and no --size: give them at the end that measures");
+        "bench: --listen takes no operation, no --service, no --qps and no --size: give them at "
+        "the end that measures");
   }
   const auto op = parse_op(typed.op);
   if (!op) return op.error();
   out.run.op = *op;
+  if (auto service = parse_service(typed, out.run); !service) return service.error();
   const auto seconds = parse_seconds(typed.seconds);
   if (!seconds) return seconds.error();
   out.run.seconds = *seconds;
@@ -174,7 +217,8 @@ base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
     if (!size) return size.error();
     out.sizes.push_back(*size);
   }
-  if (out.sizes.empty()) out.sizes.assign(kSizes.begin(), kSizes.end());
+  out.has_default_sizes = out.sizes.empty();
+  if (out.has_default_sizes) out.sizes.assign(kSizes.begin(), kSizes.end());
   return out;
 }
 

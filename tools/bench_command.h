@@ -15,6 +15,7 @@ namespace splitnic::tools {
 // As typed.
 struct BenchArguments {
   std::string op, peer, listen;
+  std::string service, queue_pairs;  // "": not typed
   std::vector<std::string> sizes;
   std::string seconds = "1";
   bool spin = false;
@@ -27,6 +28,7 @@ struct BenchOptions {
   control::Endpoint endpoint;
   bench::Run run;  // repeated for each size
   std::vector<std::size_t> sizes;
+  bool has_default_sizes = false;  // those that the path and the service carry are measured
   bool json = false;
 };
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Cost and capacity of splitnic-switch and of paths over several of them, against goals. Asserts nothing. Root.
 #   tests/bench/switches.sh [OPTIONS]
-#     --only A,B         of the parts: hop (TCP and round trips through nic0, direct and with one switch between), forward (cells
-#                        and frames of 64 bytes by a switch, the kernel's bridge and Open vSwitch), paths (TCP over two spines
-#                        of limited rate), failover (time without traffic when a switch is killed); default: all
+#     --only A,B         of the parts: hop (TCP and round trips through nic0, direct and with one switch between), trip (round
+#                        trips of a cell between two ports of a process that spins, the same way), forward (cells and frames
+#                        of 64 bytes by a switch, the kernel's bridge and Open vSwitch), paths (TCP over two spines of limited
+#                        rate), failover (time without traffic when a switch is killed); default: all
 #     --rounds N         default 5; all variants in turn, round by round
 #     --seconds S        length of a TCP run and of a run with cells or frames, default 3
 #     --quick            1 round, runs of 1 s
@@ -14,14 +15,14 @@
 # Without the package openvswitch-switch the script reports that and leaves that variant out. It uses no Open vSwitch of the
 # system, but its own processes with their own database. Exit status 1 if results are missing in the end.
 # Other parts: switches_variants.sh, switches_measure.py and compare_measure.py (results), switches_report.py (page),
-# tests/bench/fabric/forward_bench.cc.
+# tests/bench/fabric/forward_bench.cc and cell_trip_bench.cc.
 # shellcheck source=bench_head.sh
 . "$(dirname "${BASH_SOURCE[0]}")/bench_head.sh"
 # shellcheck source=switches_variants.sh
 . "$bench/switches_variants.sh"
 
 take_settings() {
-  local few=${given[--quick]:+1} kept_rounds=5 kept_seconds=3 kept_parts=hop,forward,paths,failover part
+  local few=${given[--quick]:+1} kept_rounds=5 kept_seconds=3 kept_parts=hop,trip,forward,paths,failover part
   if resumes; then
     [ -z "${given[--seconds]:-}${given[--only]:-}$few" ] || die 2 "--resume takes all settings but --rounds from $out"
     [ "$(setting switch)" = "$(switch_digest)" ] || die 1 "splitnic-switch is not the one that the run in $out began with"
@@ -32,7 +33,7 @@ take_settings() {
   IFS=, read -ra parts <<<"${given[--only]:-$kept_parts}"
   variants=()
   for part in "${parts[@]}"; do
-    [[ $part =~ ^(hop|forward|paths|failover)$ ]] || die 2 "--only: the parts are hop, forward, paths and failover, not '$part'"
+    [[ $part =~ ^(hop|trip|forward|paths|failover)$ ]] || die 2 "--only: the parts are hop, trip, forward, paths and failover, not '$part'"
     take_variants "$part"
   done
 }
@@ -42,6 +43,7 @@ switch_digest() { sha256sum <"$bin/splitnic-switch" 2>/dev/null | cut -c1-16; }
 take_variants() { # PART
   case "$1" in
     hop) variants+=(direct hop direct-full hop-full direct-busy hop-busy direct-full-busy hop-full-busy direct-keyed hop-keyed) ;;
+    trip) variants+=(trip-direct trip trip-direct-full trip-full) ;;
     forward) variants+=(wire bridge bridge-2 ovs cells cells-alone cells-full) ;;
     paths) variants+=(one-path two-paths) ;;
     failover) variants+=(all-paths pair) ;;
@@ -66,6 +68,7 @@ leave_out_what_is_missing() {
 measure() { # VARIANT FILE
   case "$1" in
     direct* | hop*) measure_hop "$@" ;;
+    trip*) measure_trip "$@" ;;
     one-path | two-paths) measure_paths "$@" ;;
     all-paths | pair) measure_failover "$@" ;;
     *) measure_forward "$@" ;;
@@ -78,6 +81,7 @@ take_settings
 need_root
 needs=(ip tc ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" "$bin/splitnic-switch")
 [[ " ${variants[*]} " != *" cells "* ]] || needs+=("$bin/../tests/forward_bench")
+[[ " ${variants[*]} " != *" trip "* ]] || needs+=("$bin/../tests/cell_trip_bench")
 need_programs "${needs[@]}"
 leave_out_what_is_missing
 joined_parts=$(IFS=, && echo "${parts[*]}")

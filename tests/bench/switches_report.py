@@ -13,6 +13,8 @@ HOPS = (("direct", "direct"), ("hop", "one hop"), ("direct-full", "direct, full 
         ("direct-busy", "direct, spinning"), ("hop-busy", "one hop, spinning"),
         ("direct-full-busy", "direct, full profile, spinning"), ("hop-full-busy", "one hop, full profile, spinning"),
         ("direct-keyed", "direct, keyed"), ("hop-keyed", "one hop, each link keyed"))
+TRIPS_OF_CELLS = (("trip-direct", "direct"), ("trip", "one hop"), ("trip-direct-full", "direct, full profile"),
+                  ("trip-full", "one hop, full profile"))
 FORWARDERS = (("wire", "a veth, nothing forwards"), ("bridge", "kernel bridge"), ("bridge-2", "kernel bridge, two senders"),
               ("ovs", "Open vSwitch, `netdev`"), ("cells", "splitnic-switch"),
               ("cells-alone", "splitnic-switch, one cell per datagram"), ("cells-full", "splitnic-switch, full profile"))
@@ -25,6 +27,8 @@ TCP = tuple((f"tcp_{way}_{streams}", f"{title}, {streams} stream{'s' if streams 
             for streams in (1, 4) for way, title in WAYS)
 TRIPS = (("ping_us", "ping, us", 0), ("rtt_p50_us", "TCP round trip of 64 bytes, p50, us", 0), ("rtt_p99_us", "p99, us", 0))
 CPU = tuple((f"cpu_{way}_1", f"CPU s per GB {title}", 2) for way, title in WAYS)
+CELL_TRIPS = (("trip_p50_us", "round trip p50, us", 1), ("trip_p99_us", "p99, us", 1), ("trips", "round trips", 0),
+              ("trips_lost", "lost", 0))
 FORWARDED = (("fast_per_s", "arrive per second", 0), ("fast_sent_per_s", "sent per second", 0), ("fast_lost", "lost, %", 1),
              ("fast_cpu_us", "us of the forwarder for each that arrives", 2), ("fast_busy_us", "us of all processors for each", 2))
 
@@ -47,6 +51,7 @@ class Goal:
 
 GOALS = (
     *(Goal(f"TCP {title}: one hop / direct", f"tcp_{way}_1", "hop", ("direct",), 0.65) for way, title in WAYS),
+    Goal("round trip of a cell, spinning: one hop - direct", "trip_p50_us", "trip", ("trip-direct",), 12, "us", True),
     Goal("ping, spinning: one hop - direct", "ping_us", "hop-busy", ("direct-busy",), 12, "us", True),
     Goal("TCP round trip p50, spinning: one hop - direct", "rtt_p50_us", "hop-busy", ("direct-busy",), 12, "us", True),
     Goal("cells of 64 bytes per second / frames by the kernel's bridge", "best_per_s", "cells", ("bridge", "bridge-2"), 1.5),
@@ -145,8 +150,13 @@ but for the variants that are named keyed; cells have a payload CRC.
 
 **One hop.** Host, switch and I/O unit with `packet:` are three processes with one queue each, the LAN's peer is in a fourth
 namespace. TCP by `iperf3`, one stream. Ping: the average of 200. TCP round trip: `tests/bench/round_trips.py`, whose ends are
-Python, in both variants. Spinning: all programs have `--busy-poll`, so with the switch three threads spin, and direct two. In
-the full profile cells have up to 1024 bytes of payload.
+Python, in both variants. Spinning: all programs have `--busy-poll`, so with the switch three threads spin, and direct two; where
+there are two processors, one of the three waits for a processor, and the difference has that wait. In the full profile cells
+have up to 1024 bytes of payload.
+
+**Round trip of a cell.** A cell of 64 bytes goes from one port to another and one comes back
+(`tests/bench/fabric/cell_trip_bench.cc`). One thread polls both ports and never sleeps, and the switch has `--busy-poll`: two
+threads spin. All cells take the loopback interface. A round trip passes the switch twice.
 
 **Forwarding.** One sender and one receiver in separate namespaces, the forwarder in a third one between them
 (`tests/bench/fabric/forward_bench.cc`). All of 64 bytes:
@@ -196,6 +206,7 @@ def page(folder):
         ("Goals", goal_table(results)),
         ("One hop", hop_table(results)),
         ("One hop, results", metric_table(results, HOPS, (*TCP[:2], *CPU, *TRIPS), "")),
+        ("Round trip of a cell", metric_table(results, TRIPS_OF_CELLS, CELL_TRIPS, "")),
         ("64 bytes, as fast as the sender is", metric_table(results, FORWARDERS, FORWARDED, "")),
         ("64 bytes, with a window", metric_table(results, FORWARDERS, windowed(FORWARDED), "")),
         (f"Two paths of {limit} each", path_table(results)),

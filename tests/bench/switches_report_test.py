@@ -92,7 +92,8 @@ class Goals(unittest.TestCase):
         self.assertEqual([line[-1] for line in switches_report.gap_lines(made())], ["not measured"] * 2)
 
     def test_each_variant_of_a_goal_has_a_title(self):
-        titles = dict((*switches_report.HOPS, *switches_report.FORWARDERS, *switches_report.PATHS))
+        titles = dict((*switches_report.HOPS, *switches_report.FORWARDERS, *switches_report.PATHS,
+                       *switches_report.TRIPS_OF_CELLS))
         for one in switches_report.GOALS:
             for variant in (one.variant, *one.others):
                 self.assertIn(variant, titles)
@@ -117,6 +118,7 @@ class Page(unittest.TestCase):
         text = self.page_of(
             "rate 200 Mbit/s\npeers iperf3 3.12, ovs-vswitchd 3.1.0\n", direct=tcp | {"ping_us": 50, "rtt_p50_us": 60}, direct_busy={"ping_us": 20},
             hop={name: value * 0.7 for name, value in tcp.items()} | {"ping_us": 80, "rtt_p50_us": 90}, hop_busy={"ping_us": 30},
+            trip_direct={"trip_p50_us": 2, "trip_p99_us": 3, "trips": 100, "trips_lost": 0}, trip={"trip_p50_us": 7, "trips_lost": 0},
             bridge={"best_per_s": 500, "fast_per_s": 500, "fast_lost": 0, "window_per_s": 400}, ovs={"best_per_s": 200, "fast_per_s": 200},
             cells={"best_per_s": 600, "fast_per_s": 500, "fast_lost": 10, "fast_cpu_us": 0.5, "window_per_s": 600},
             one_path=tcp, two_paths={name: value * 1.8 for name, value in tcp.items()},
@@ -126,6 +128,7 @@ class Page(unittest.TestCase):
         for line in ("| TCP to the LAN: one hop / direct | >= 0.65 | 0.70 | 0.70 to 0.70 | met |",
                      "| ping, spinning: one hop - direct | <= 12 us | 20 us | 10 to 30 | **not met** |",
                      "| TCP round trip p50, spinning: one hop - direct | <= 12 us | - | - | not measured |",
+                     "| round trip of a cell, spinning: one hop - direct | <= 12 us | 10 us | 5 to 15 | met |",
                      "| cells of 64 bytes per second / frames by the kernel's bridge | >= 1.5 | 1.20 | 1.20 to 1.20 | **not met** |",
                      "| cells of 64 bytes per second / frames by Open vSwitch | >= 2 | 3.00 | 3.00 to 3.00 | met |",
                      "| TCP to the host, 1 stream: two paths / one | >= 1.6 | 1.80 | 1.80 to 1.80 | met |",

@@ -2,7 +2,7 @@
 # The networks and programs of switches.sh; sourced after bench_head.sh. Needs $bin and $seconds.
 #   make_networks; write_topologies     once
 #   has_ovs                             is Open vSwitch installed?
-#   measure_hop, measure_forward, measure_paths, measure_failover VARIANT FILE; take_down
+#   measure_hop, measure_trip, measure_forward, measure_paths, measure_failover VARIANT FILE; take_down
 # UDP, one queue, without keys but in the variants that are named keyed; cells have a payload CRC.
 #   hop       $ns_host fab0 -- fab0 $ns_iou lan0 -- lan0 $ns_lan, or $ns_host s1 -- p1 sw1 p9 -- s1 $ns_iou
 #   forward   $ns_from from0 -- m1 $ns_mid m2 -- to0 $ns_to; wire0 joins $ns_from and $ns_to
@@ -103,6 +103,18 @@ up_hop() { # VARIANT
   start_host --connect "$to" "${of_host[@]}" "${all[@]}" "${ends[@]}"
 }
 
+# All of it in $ns_mid, so that cells take the loopback interface.
+measure_trip() { # VARIANT FILE
+  local options=(--by '10.96.5.2:7500,10.96.6.2:7500') of_switch=(--busy-poll)
+  [[ $1 != *-full ]] || of_switch+=(--link-profile full)
+  case "$1" in
+    *-direct*) options=(--direct 10.96.5.2:7500) ;;
+    *) start_forwarding_switch "${of_switch[@]}" ;;
+  esac
+  [[ $1 != *-full ]] || options+=(--full)
+  measured ip netns exec "$ns_mid" "$bin/../tests/cell_trip_bench" --seconds "$seconds" "${options[@]}" >"$2"
+}
+
 measure_forward() { # VARIANT FILE
   local window=$frames_window options=(--frames 'from0,to0') forwarder=''
   case "$1" in
@@ -149,8 +161,12 @@ set_ovs() { ovs-vsctl --timeout=10 "--db=unix:$work/ovs/db.sock" "$@"; }
 up_forwarding_switch() { # VARIANT
   local profile=speed
   [ "$1" != cells-full ] || profile=full
+  start_forwarding_switch --link-profile $profile
+}
+
+start_forwarding_switch() { # OPTION...
   start switch "$ns_mid" "$bin/splitnic-switch" --name sw --topology "$work/forward.toml" --control "$work/switch.sock" --insecure-lab \
-    --link-profile $profile --port udp://10.96.5.2:7500 --port udp://10.96.6.2:7500
+    --port udp://10.96.5.2:7500 --port udp://10.96.6.2:7500 "$@"
 }
 
 start_spine_switch() { # NUMBER

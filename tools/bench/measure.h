@@ -1,5 +1,7 @@
 // The active end's measurement: half a round trip (of a read: half of the time that it takes), then
-// messages per second with slots_for() of them in flight.
+// messages per second with FabricEnd::in_flight_max() of them in flight. On a service that repeats
+// nothing the ones that arrived count, reports of the passive end open the window, and each wait
+// for a reply has an end.
 #pragma once
 
 #include "tools/bench/fabric_end.h"

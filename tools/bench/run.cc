@@ -11,9 +11,11 @@ std::string_view name(Op op) {
   return kNames[static_cast<std::size_t>(op)];
 }
 
-void print_head() {
-  std::printf("%-12s %-6s %-6s %8s %10s %14s %12s %12s %8s\n", "carrier", "waits", "op", "bytes",
-              "MB/s", "messages/s", "one-way us", "mean us", "lost");
+void print_head(bool has_services) {
+  std::printf("%-12s %-6s %-6s", "carrier", "waits", "op");
+  if (has_services) std::printf(" %-7s %3s", "service", "qps");
+  std::printf(" %8s %10s %14s %12s %12s %8s\n", "bytes", "MB/s", "messages/s", "one-way us",
+              "mean us", "lost");
 }
 
 namespace {
@@ -29,14 +31,15 @@ void print_figure(int width, int digits, double value) {
 }  // namespace
 
 void print(const Row& row) {
-  std::printf("%-12s %-6s %-6s %8zu", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
-              row.op.c_str(), row.bytes);
+  std::printf("%-12s %-6s %-6s", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
+              row.op.c_str());
+  if (!row.service.empty()) std::printf(" %-7s %3zu", row.service.c_str(), row.queue_pairs);
+  std::printf(" %8zu", row.bytes);
   print_figure(10, 2, row.rate() * static_cast<double>(row.bytes) / 1e6);
   print_figure(14, 0, row.rate());
   print_figure(12, 3, row.median_us);
   print_figure(12, 3, row.mean_us);
-  print_figure(8, 0, static_cast<double>(row.lost));
-  std::printf("\n");
+  std::printf(" %8s\n", row.lost ? std::to_string(*row.lost).c_str() : "-");
   std::fflush(stdout);
 }
 

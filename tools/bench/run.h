@@ -5,22 +5,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "fabric_emul/verbs/verbs.h"
 
 namespace splitnic::bench {
 
 enum class Op : std::uint8_t { kWrite, kSend, kRead, kDatagrams };  // the last: tests/bench/fabric
 std::string_view name(Op op);
 
-// The immediate data of a message: what the passive end does with it.
-enum class Word : std::uint32_t { kCount, kReply };
+// In the immediate data of a message: what the passive end does with it. It counts all but reports,
+// replies to kReply with a message of the same length, and to kReport, an empty Send, with another
+// one.
+enum class Word : std::uint32_t { kCount, kReply, kReport };
 
 struct Run {
   Op op = Op::kWrite;
+  fabric::Service service = fabric::Service::kRc;
+  std::size_t queue_pairs = 1;  // at each end; of RD one or several
   bool is_shm = false;
   bool spins = false;
   std::size_t bytes = 64;
@@ -33,16 +39,21 @@ struct Run {
 struct Row {
   std::string carrier;
   std::string op;
+  std::string service;  // "": the row is one of a table without services
+  std::size_t queue_pairs = 1;
   bool spins = false;
   std::size_t bytes = 0;
   double seconds = 0;  // for `messages` in one direction
   std::size_t messages = 0;
   double median_us = 0;  // half a round trip
   double mean_us = 0;
-  std::size_t lost = 0;  // datagrams, on purpose
+  // Messages that nobody repeats and that did not arrive, with round trips without a reply; in
+  // tests/bench/fabric datagrams, on purpose.
+  std::optional<std::size_t> lost;
   double rate() const { return seconds > 0 ? static_cast<double>(messages) / seconds : 0; }
 };
-void print_head();
+// has_services: for rows with a service.
+void print_head(bool has_services = false);
 void print(const Row& row);
 // Fills median_us and mean_us from times of round trips; changes their order.
 void take_round_trips(std::vector<float>& nanoseconds, Row& row);

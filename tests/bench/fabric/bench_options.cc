@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace splitnic::bench {
@@ -22,10 +23,8 @@ Op op_of(std::string_view text) {
 }
 
 void take_netns(std::string_view text, Ends& ends) {
-  const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos) fail("--netns takes two names: ACTIVE,PASSIVE");
-  ends.active_netns = text.substr(0, comma);
-  ends.passive_netns = text.substr(comma + 1);
+  std::tie(ends.active_netns, ends.passive_netns) =
+      two_of(text, "--netns takes two names: ACTIVE,PASSIVE");
 }
 
 std::vector<BenchOption> options_of(CommonOptions& common) {
@@ -34,10 +33,7 @@ std::vector<BenchOption> options_of(CommonOptions& common) {
              if (value != "all") common.ops = {op_of(value)};
            }},
           {"size", true, [&](std::string_view value) { common.sizes = sizes_of(value); }},
-          {"seconds", true,
-           [&](std::string_view value) {
-             common.seconds = number_of("--seconds", value, 0.001, 3600);
-           }},
+          number_option("seconds", common.seconds, 0.001, 3600),
           {"pin", false, [&](std::string_view) { common.ends.is_pinned = true; }},
           {"netns", true, [&](std::string_view value) { take_netns(value, common.ends); }},
           {"no-head", false, [&](std::string_view) { common.has_head = false; }}};
@@ -52,6 +48,12 @@ double number_of(std::string_view option, std::string_view text, double least, d
     fail(std::string(option) + " takes no '" + std::string(text) + "'");
   }
   return value;
+}
+
+std::pair<std::string, std::string> two_of(std::string_view text, const std::string& error) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) fail(error);
+  return {std::string(text.substr(0, comma)), std::string(text.substr(comma + 1))};
 }
 
 void parse_options(int argc, char** argv, CommonOptions& common, std::vector<BenchOption> others,

@@ -1,11 +1,13 @@
-// The command lines of fabric_bench and libfabric_bench: the options that both have, a parser for
-// those of one of them, and the rows that they ask for. A wrong option ends the process with a line
-// on standard error.
+// The command lines of fabric_bench, libfabric_bench, forward_bench and cell_trip_bench: the
+// options that they share, a parser for those of one of them, and the rows that they ask for. A
+// wrong option ends the process with a line on standard error.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/fabric/two_ends.h"
@@ -39,5 +41,15 @@ int run_rows(const CommonOptions& options,
 
 // Returns the value of `option`, from `least` to `most`.
 double number_of(std::string_view option, std::string_view text, double least, double most);
+// The option --`name`, whose value is such a number. `into` outlives it.
+template <class Number>
+BenchOption number_option(const char* name, Number& into, double least, double most) {
+  return {name, true, [=, &into](std::string_view value) {
+            into = static_cast<Number>(number_of("--" + std::string(name), value, least, most));
+          }};
+}
+
+// Returns what is before and behind the comma. Without one the process ends with this error.
+std::pair<std::string, std::string> two_of(std::string_view text, const std::string& error);
 
 }  // namespace splitnic::bench

@@ -108,7 +108,8 @@ void measure_one(const Run& run, Control& control) {
   check(end.connect(peer, run, kSilenceMax));
   Row row = value_of(measure(end, run));
   control.send_value(true);
-  row.lost = control.receive_value<std::uint64_t>();
+  const auto lost = control.receive_value<std::uint64_t>();
+  if (run.loss_percent > 0) row.lost = lost;
   print(row);
 }
 

@@ -30,24 +30,21 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/idle_strategy.h"
-#include "base/random.h"
 #include "base/unique_fd.h"
-#include "fabric_emul/link/port.h"
 #include "fabric_emul/underlay/idle_wait.h"
-#include "fabric_emul/underlay/udp_underlay.h"
-#include "fabric_emul/wire/cell.h"
 #include "tests/bench/fabric/bench_options.h"
+#include "tests/bench/fabric/switch_node.h"
 #include "tests/bench/fabric/two_ends.h"
 
 namespace splitnic::bench {
@@ -55,7 +52,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kLength = 64;  // of a frame or cell
+constexpr std::size_t kFrameBytes = 64;
 constexpr std::size_t kFramesOfBatch = 64, kCellsOfBatch = 512;
 constexpr base::Duration kWarmUp = 300ms;
 constexpr base::Duration kPatience = 5s;
@@ -159,7 +156,7 @@ class FrameSender {
 
  private:
   const base::UniqueFd socket_;
-  std::array<std::byte, kLength> frame_{};
+  std::array<std::byte, kFrameBytes> frame_{};
   iovec piece_{frame_.data(), frame_.size()};
   std::vector<mmsghdr> heads_;
 };
@@ -194,117 +191,33 @@ void send_frames(const Options& options, Counts& counts, const std::atomic<bool>
   drive(options, counts, ends, [&](std::size_t count) { return sender.send(count); });
 }
 
-// An end node as a switch sees it: a port with a link to a port of the switch, and no queue pair.
-struct Node final : private fabric::LinkObserver {
-  Node(const Options& options, const std::string& address, std::uint64_t number)
-      : underlay(open(address)),
-        port(*underlay, config_of(options, number, random), random, *this),
-        link(port.connect(underlay->connected_to(), clock.now())) {
-    const base::Time limit = clock.now() + kPatience;
-    while (!link.up() || link.local_lid() == fabric::Lid()) {
-      if (clock.now() > limit) fail("no switch responds at " + address);
-      step([](fabric::Link&, std::span<const fabric::ReceivedCell>) {});
-      std::this_thread::sleep_for(1ms);
-    }
-  }
-  ~Node() override { port.send_bye(clock.now()); }
-
-  // One iteration of the loop of a node. Returns true if anything came in.
-  template <class OnCells>
-  bool step(OnCells&& on_cells) {
-    const base::Time now = clock.now();
-    const bool has_received = port.receive(now, 8, on_cells);
-    port.on_time(now);
-    port.flush(now);
-    return has_received;
-  }
-
-  std::size_t send(base::Bytes cell, std::size_t count) {
-    std::size_t sent = 0;
-    for (; sent < count; ++sent) {
-      const base::MutableBytes room = link.reserve(cell.size());
-      if (room.empty()) break;
-      std::memcpy(room.data(), cell.data(), cell.size());
-      link.commit(cell.size());
-    }
-    step([](fabric::Link&, std::span<const fabric::ReceivedCell>) {});
-    return sent;
-  }
-
-  base::SystemClock clock;
-  base::OsRandom random;
-  const std::unique_ptr<fabric::UdpUnderlay> underlay;
-  fabric::Port port;
-  fabric::Link& link;
-
- private:
-  static std::unique_ptr<fabric::UdpUnderlay> open(const std::string& address) {
-    fabric::UdpConfig config;
-    config.connect = address;
-    auto opened = fabric::UdpUnderlay::open(config);
-    if (!opened) fail(opened.error().text());
-    return std::move(*opened);
-  }
-  static fabric::PortConfig config_of(const Options& options, std::uint64_t number,
-                                      base::Random& source) {
-    fabric::PortConfig config;
-    config.eui64 = fabric::local_eui64(number);
-    config.instance = source.next() | 1;
-    if (options.is_full_profile) {
-      config.profile = fabric::LinkProfile::kFull;
-      config.full = fabric::full_between_processes();
-    }
-    return config;
-  }
-  // A link that is silent for a while comes back; its cells count as lost.
-  void on_link_up(fabric::Link& /*link*/) override {}
-  void on_link_down(fabric::Link& /*link*/, std::string_view /*why*/) override {}
-  void on_peer_restarted(fabric::Link& /*link*/) override {}
-};
-
-constexpr fabric::Qpn kQpn(7);
-
-std::array<std::byte, kLength> cell_to(fabric::Lid to, const fabric::Link& by) {
-  constexpr std::array<std::byte, kLength - fabric::kCellBytesMin> kPayload{};
-  fabric::CellHead head;
-  head.header.service = fabric::Service::kUd;
-  head.header.slid = by.local_lid();
-  head.header.dlid = to;
-  head.header.sqpn = head.header.dqpn = kQpn;
-  std::array<std::byte, kLength> cell{};
-  if (fabric::emit_cell(cell, head, kPayload, by.crc_head_only()) != kLength) fail("cell length");
-  return cell;
-}
-
-bool is_ours(const fabric::ReceivedCell& cell) {
-  return fabric::check_cell_crc(cell.bytes, cell.crc_head_only) == fabric::CellError::kNone &&
-         fabric::MacHeader::parse(cell.bytes.data()).dqpn == kQpn;
-}
-
 void send_cells(const Options& options, fabric::Lid to, Counts& counts,
                 const std::atomic<bool>& ends) {
-  Node node(options, options.from, 1);
-  const auto cell = cell_to(to, node.link);
+  SwitchNode node(options.from, 1, options.is_full_profile);
+  node.wait_until_up(options.from);
+  const auto cell = small_cell(node.link(), to);
   drive(options, counts, ends, [&](std::size_t count) { return node.send(cell, count); });
 }
 
 // Waits as the programs do that carry frames.
 void receive_cells(const Options& options, Counts& counts, Control& control) {
-  Node node(options, options.to, 2);
+  SwitchNode node(options.to, 2, options.is_full_profile);
+  node.wait_until_up(options.to);
   fabric::IdleWait waiting(false);
-  waiting.add(*node.underlay);
+  waiting.add(node.underlay());
   const std::size_t end = waiting.poller().add(control.fd());
-  control.send_value(node.link.local_lid().value);
+  control.send_value(node.link().local_lid().value);
   std::uint64_t received = 0;
   bool made_progress = true;
   do {
-    waiting.wait(node.clock.now(),
-                 {.made_progress = made_progress,
-                  .bytes_processed = received * (kLength + base::IdleStrategy::kFrameOverheadBytes),
-                  .wants_write = node.port.wants_write(),
-                  .deadline = node.port.deadline()});
+    waiting.wait(
+        node.now(),
+        {.made_progress = made_progress,
+         .bytes_processed = received * (kSmallCellBytes + base::IdleStrategy::kFrameOverheadBytes),
+         .wants_write = node.port().wants_write(),
+         .deadline = node.port().deadline()});
     made_progress = node.step([&](fabric::Link&, std::span<const fabric::ReceivedCell> cells) {
-      for (const fabric::ReceivedCell& cell : cells) received += is_ours(cell) ? 1U : 0U;
+      for (const fabric::ReceivedCell& cell : cells) received += is_small_cell(cell) ? 1U : 0U;
     });
     counts.received.store(received, std::memory_order_relaxed);
   } while (!waiting.poller().readable(end));
@@ -353,29 +266,20 @@ void measure(const Options& options, Counts& counts, Control& control) {
 }
 
 void take_ends(std::string_view text, bool are_cells, Options& options) {
-  const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos) fail("--frames and --cells take two ends: FROM,TO");
   options.sends_cells = are_cells;
-  options.from = text.substr(0, comma);
-  options.to = text.substr(comma + 1);
+  std::tie(options.from, options.to) = two_of(text, "--frames and --cells take two ends: FROM,TO");
 }
 
 Options options_of(int argc, char** argv) {
   Options options;
-  const auto take_number = [](const char* option, std::size_t& into, double least, double most) {
-    return BenchOption{option, true, [=, &into](std::string_view value) {
-                         into = static_cast<std::size_t>(
-                             number_of("--" + std::string(option), value, least, most));
-                       }};
-  };
   parse_options(
       argc, argv, options,
       {{"frames", true, [&](std::string_view value) { take_ends(value, false, options); }},
        {"cells", true, [&](std::string_view value) { take_ends(value, true, options); }},
        {"full", false, [&](std::string_view) { options.is_full_profile = true; }},
-       take_number("batch", options.batch, 1, 4096),
-       take_number("window", options.window, 0, 1e6),
-       take_number("senders", options.senders, 1, 64)},
+       number_option("batch", options.batch, 1, 4096),
+       number_option("window", options.window, 0, 1e6),
+       number_option("senders", options.senders, 1, 64)},
       "tests/bench/fabric/forward_bench.cc");
   if (options.from.empty() || options.to.empty()) fail("--frames or --cells is missing");
   if (options.sends_cells) options.senders = 1;
@@ -383,18 +287,20 @@ Options options_of(int argc, char** argv) {
   return options;
 }
 
-}  // namespace
-}  // namespace splitnic::bench
-
-int main(int argc, char** argv) {
-  using namespace splitnic::bench;
-  const Options options = options_of(argc, argv);
+bool run_with(const Options& options) {
   Counts& counts = make_counts();
   const auto receive = [&](Control& control) {
     if (options.sends_cells) return receive_cells(options, counts, control);
     receive_frames(options, counts, control);
   };
-  const bool succeeded =
-      run_two(options.ends, receive, [&](Control& control) { measure(options, counts, control); });
-  return succeeded ? 0 : 1;
+  return run_two(options.ends, receive,
+                 [&](Control& control) { measure(options, counts, control); });
+}
+
+}  // namespace
+}  // namespace splitnic::bench
+
+int main(int argc, char** argv) {
+  using namespace splitnic::bench;
+  return run_with(options_of(argc, argv)) ? 0 : 1;
 }

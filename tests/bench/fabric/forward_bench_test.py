@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""That forward_bench sends cells by a switch and counts those that arrive. Asserts nothing about time.
+"""That forward_bench and cell_trip_bench send cells by a switch and count those that arrive. Asserts nothing about time.
 
-  forward_bench_test.py PATH-OF-FORWARD_BENCH PATH-OF-SPLITNIC-SWITCH [unittest options]
+  forward_bench_test.py PATH-OF-FORWARD_BENCH PATH-OF-CELL_TRIP_BENCH PATH-OF-SPLITNIC-SWITCH [unittest options]
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-BENCH = SWITCH = None
+BENCH = TRIPS = SWITCH = None
 TOPOLOGY = '[switches.sw]\nlid = 1\n[nodes.from]\nlid = 11\nat = "sw:1"\n[nodes.to]\nlid = 12\nat = "sw:2"\n'
 
 
@@ -42,8 +42,17 @@ class Forward(unittest.TestCase):
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
 
-    def run_bench(self, *options):
-        return subprocess.run([BENCH, *options], capture_output=True, text=True, timeout=60, check=False)
+    def run_bench(self, *options, program=None):
+        return subprocess.run([program or BENCH, *options], capture_output=True, text=True, timeout=60, check=False)
+
+    def check_trips(self, *options):
+        ended = self.run_bench("--seconds", "0.1", *options, program=TRIPS)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        found = dict(line.split() for line in ended.stdout.splitlines())
+        self.assertEqual(list(found), ["trip_p50_us", "trip_p99_us", "trips", "trips_lost"])
+        self.assertGreater(float(found["trips"]), 0)
+        self.assertGreaterEqual(float(found["trip_p99_us"]), float(found["trip_p50_us"]))
+        self.assertGreater(float(found["trip_p50_us"]), 0)
 
     def check_cells(self, *options):
         ended = self.run_bench("--cells", ",".join(self.ends), "--seconds", "0.2", *options)
@@ -63,6 +72,21 @@ class Forward(unittest.TestCase):
         self.start_switch("--link-profile", "full")
         self.assertLess(self.check_cells("--full"), 50)
 
+    def test_trips_of_a_cell(self):
+        self.check_trips("--direct", self.ends[0])
+        self.start_switch()
+        self.check_trips("--by", ",".join(self.ends))
+
+    def test_trips_over_links_with_credits(self):
+        self.start_switch("--link-profile", "full")
+        self.check_trips("--full", "--by", ",".join(self.ends))
+
+    def test_trips_without_a_switch(self):
+        ended = self.run_bench("--by", ",".join(self.ends), program=TRIPS)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("no switch responds at 127.0.0.1", ended.stderr)
+        self.assertIn("--by or --direct is missing", self.run_bench(program=TRIPS).stderr)
+
     def test_without_a_switch_it_reports_that(self):
         ended = self.run_bench("--cells", ",".join(self.ends), "--seconds", "0.2")
         self.assertEqual(ended.returncode, 1)
@@ -79,5 +103,5 @@ class Forward(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BENCH, SWITCH = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+    BENCH, TRIPS, SWITCH = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
     unittest.main()

@@ -136,17 +136,15 @@ bool run_one(const Options& options, Op op, std::size_t bytes) {
 
 Options options_of(int argc, char** argv) {
   Options options;
-  parse_options(
-      argc, argv, options,
-      {{"provider", true, [&](std::string_view value) { options.provider = value; }},
-       {"limit", true,
-        [&](std::string_view value) { options.limit_s = number_of("--limit", value, 1, 3600); }},
-       {"addresses", true,
-        [&](std::string_view value) {
-          options.active_address = value.substr(0, value.find(','));
-          options.ends.address = value.substr(value.find(',') + 1);
-        }}},
-      "tests/bench/fabric/libfabric_bench.cc");
+  parse_options(argc, argv, options,
+                {{"provider", true, [&](std::string_view value) { options.provider = value; }},
+                 number_option("limit", options.limit_s, 1, 3600),
+                 {"addresses", true,
+                  [&](std::string_view value) {
+                    options.active_address = value.substr(0, value.find(','));
+                    options.ends.address = value.substr(value.find(',') + 1);
+                  }}},
+                "tests/bench/fabric/libfabric_bench.cc");
   for (const Op op : options.ops) {
     if (op == Op::kDatagrams) fail("libfabric has no mmsg");
   }

@@ -14,8 +14,9 @@ import tempfile
 import unittest
 
 SPLITNIC = None
-FIELDS = {"op", "carrier", "waits", "bytes", "messages", "messages_per_second", "bytes_per_second", "one_way_p50_ns",
-          "one_way_mean_ns"}
+WORDS = {"op", "service", "carrier", "waits"}
+FIELDS = WORDS | {"queue_pairs", "bytes", "messages", "messages_per_second", "bytes_per_second", "one_way_p50_ns",
+                  "one_way_mean_ns", "lost"}
 
 
 def free_port():
@@ -63,18 +64,40 @@ class Bench(unittest.TestCase):
                     self.assertEqual([row["bytes"] for row in rows], [64, 5000])
                     for row in rows:
                         self.assertEqual(set(row), FIELDS)
-                        self.assertEqual((row["op"], row["carrier"], row["waits"]), (op, carrier, "sleeps"))
-                        for name in FIELDS - {"op", "carrier", "waits"}:
+                        self.assertEqual([row[name] for name in ("op", "service", "queue_pairs", "carrier", "waits", "lost")],
+                                         [op, "rc", 1, carrier, "sleeps", 0])
+                        for name in FIELDS - WORDS - {"lost"}:
                             self.assertGreater(row[name], 0, (name, row))
+
+    def test_every_service_over_udp_and_shm(self):
+        for carrier, address in self.addresses.items():
+            with self.listener(address):
+                for service, *more in (("uc",), ("ud",), ("rd",), ("rd", "--qps", "3")):
+                    out, errors = self.measure("write", address, "--json", "--size", "64", "--service", service, *more)
+                    self.assertEqual(errors, "")
+                    row = json.loads(out)
+                    self.assertEqual((row["service"], row["queue_pairs"], row["carrier"]), (service, 3 if more else 1, carrier))
+                    self.assertGreater(row["messages"], 0, row)
+
+    def test_messages_of_one_cell(self):
+        for carrier, address in self.addresses.items():
+            with self.listener(address):
+                for service in ("ud", "rd"):
+                    out, _ = self.measure("send", address, "--json", "--service", service)
+                    self.assertEqual([json.loads(line)["bytes"] for line in out.splitlines()], [64, 4096], carrier)
+                    out, errors = self.measure("send", address, "--service", service, "--size", "1048576", status=1)
+                    self.assertEqual(out, "")
+                    self.assertRegex(errors, "^splitnic: --size 1048576: a message of U?R?D is one cell, of at most [0-9]+ bytes on "
+                                             "this path: give a smaller one\n$")
 
     def test_a_table_of_four_sizes_and_both_ends_spin(self):
         address = self.addresses["udp"]
         with self.listener(address, "--spin"):
             out, _ = self.measure("write", address, "--spin")
             lines = [line.split() for line in out.splitlines()]
-            self.assertEqual(lines[0][:4], ["carrier", "waits", "op", "bytes"])
-            self.assertEqual([line[:4] for line in lines[1:]],
-                             [["udp", "spins", "write", size] for size in ("64", "4096", "65536", "1048576")])
+            self.assertEqual(lines[0][:6], ["carrier", "waits", "op", "service", "qps", "bytes"])
+            self.assertEqual([line[:6] for line in lines[1:]],
+                             [["udp", "spins", "write", "rc", "1", size] for size in ("64", "4096", "65536", "1048576")])
 
     def test_one_at_a_time_and_the_next_after_one_that_was_killed(self):
         address = self.addresses["udp"]

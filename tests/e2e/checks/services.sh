@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# The command of splitnic that measures the fabric, between two test hosts with a wire: each service and operation that a user
+# may name.
+
+address=udp://10.99.0.2:7471
+
+# at_wire COMMAND WORDS...: the command at the end that measures.
+at_wire() { ip netns exec "$ns_host" "$bin/splitnic" "bench" "$@" --peer "$address" --insecure-lab; }
+
+# measured WORDS...: its rows as JSON, in $rows.
+measured() { rows=$(at_wire "$@" --json --seconds 0.2 2>"$work/measured.err") || fail "$*: $(cat "$work/measured.err")"; }
+
+# refused_here STATUS TEXT WORDS...
+refused_here() { refuses "$1" "$2" ip netns exec "$ns_host" "$bin/splitnic" "bench" "${@:3}" --peer "$address" --insecure-lab; }
+
+# listening: an end that serves, and that replies.
+listening() {
+  topology_three || fail "the test hosts cannot be made"
+  start listener "$ns_iou" "$bin/splitnic" "bench" --listen "$address" --insecure-lab
+  wait_until 5 at_wire write --size 64 --seconds 0.001 >/dev/null 2>&1 || fail "nobody serves"
+}
+
+# row_has NAME=VALUE...: the only row has these, and messages and round trips were measured.
+row_has() {
+  "$python" -c 'import json, sys
+row = json.loads(sys.argv[1])
+assert row["messages"] > 0 and row["one_way_p50_ns"] > 0, row
+for word in sys.argv[2:]:
+    name, value = word.split("=")
+    assert str(row[name]) == value, (name, row)
+print(*(f"{name}={row[name]}" for name in ("service", "queue_pairs", "op", "bytes", "messages", "lost")))' "$rows" "$@" ||
+    fail "the row is $rows"
+}
+
+# Two processes per measurement. An unacknowledged service may lose messages on a busy machine.
+check_measured() {
+  listening
+  local service op
+  for op in write send; do
+    for service in rc uc ud rd; do
+      measured $op --service $service --size 64
+      row_has service=$service op=$op bytes=64 queue_pairs=1
+    done
+  done
+  for service in rc rd; do
+    measured read --service $service --size 64
+    row_has service=$service op=read bytes=64 queue_pairs=1 lost=0
+  done
+  for service in uc ud; do
+    refused_here 2 "has no read: measure it with --service rc or rd" read --service $service
+  done
+  for op in write send read; do
+    measured $op --service rd --qps 4 --size 64
+    row_has service=rd op=$op bytes=64 queue_pairs=4 lost=0
+  done
+  refused_here 2 "--qps needs --service rd" write --service ud --qps 4
+  refused_here 2 "is not rc, uc, ud or rd" write --service xx
+  stop listener TERM || fail "the end that serves did not stop cleanly"
+}
+
+# A message of UD and RD is one cell, which the wire with its MTU of 1500 bounds; one of UC has several.
+check_sizes() {
+  listening
+  local service op
+  for service in ud rd; do
+    for op in write send; do
+      measured $op --service $service --size 1364
+      row_has service=$service op=$op bytes=1364
+      refused_here 1 "one cell, of at most 1364 bytes on this path" $op --service $service --size 1365
+    done
+    measured write --service $service
+    row_has service=$service bytes=64
+  done
+  measured send --service uc --size 5000
+  row_has service=uc bytes=5000
+  at_wire write --service rd --qps 4 --size 64 --seconds 0.1 >"$work/table" || fail "no table"
+  equal "the head of the table" "$(awk 'NR == 1 { print $3, $4, $5, $6 }' "$work/table")" "op service qps bytes"
+  equal "its row" "$(awk 'NR == 2 { print $3, $4, $5, $6 }' "$work/table")" "write rd 4 64"
+  stop listener TERM || fail "the end that serves did not stop cleanly"
+}

@@ -1,0 +1,218 @@
+#include "tools/bench/bench_queues.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tools/bench/bench_service.h"
+
+namespace splitnic::bench {
+namespace {
+
+using fabric::QpState;
+
+constexpr std::size_t kDepth = 1024;  // slots_for() is no more
+// Receives of a queue pair of RD, of which each may get what a whole context has in flight.
+constexpr std::size_t kReceivesOfRdMin = 64;
+// Messages in the send queue of a queue pair of RD, which has one in flight.
+constexpr std::size_t kPostedOfRd = 8;
+// Messages in flight that nobody repeats: far fewer than half of their numbers.
+constexpr std::size_t kInFlightUnrepeatedMax = 256;
+// Reports that may arrive between such messages.
+constexpr std::size_t kReportsMax = 16;
+// Bytes that a cell takes in the receive buffer next to its payload, or more.
+constexpr std::size_t kCellOverhead = 128;
+
+std::size_t in_flight_of(const Handshake& what, std::size_t queue_pairs) {
+  const std::size_t slots = slots_for(what.bytes);
+  if (what.service == fabric::Service::kRd) return std::min(slots, kPostedOfRd * queue_pairs);
+  return fabric::is_acknowledged(what.service) ? slots : std::min(slots, kInFlightUnrepeatedMax);
+}
+
+// Each queue pair has this many.
+std::size_t receives_of(const Handshake& what, std::size_t queue_pairs) {
+  if (what.service == fabric::Service::kRd) return std::max(kReceivesOfRdMin, kDepth / queue_pairs);
+  if (what.op != Op::kSend) return kDepth;
+  const std::size_t slots = slots_for(what.bytes);
+  return fabric::is_acknowledged(what.service) ? slots : std::min(slots + kReportsMax, kDepth);
+}
+
+}  // namespace
+
+BenchQueues::BenchQueues(fabric::Adapter& adapter)
+    : adapter_(adapter),
+      pd_(adapter.alloc_pd()),
+      send_cq_(adapter.create_cq(2 * kDepth).value()),
+      recv_cq_(adapter.create_cq(std::max(2 * kDepth, kQueuePairsMax * kReceivesOfRdMin)).value()) {
+}
+
+base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, base::Time now) {
+  what_ = what;
+  what_.queue_pairs.clear();
+  in_flight_max_ = in_flight_of(what, queue_pairs);
+  if (auto opened = open_memory(); !opened) return opened;
+  for (std::size_t i = 0; i < queue_pairs; ++i) {
+    if (auto opened = open_queue_pair(receives_of(what, queue_pairs), now); !opened) return opened;
+  }
+  if (!is_rd()) return {};
+  const auto ee = adapter_.contexts().create(fabric::EeInit{});
+  if (!ee) return ee.error();
+  ee_ = *ee;
+  return {};
+}
+
+base::Status BenchQueues::open_memory() {
+  memory_.assign(slots_for(what_.bytes) * slot_stride(what_.bytes), std::byte{1});
+  auto handle = adapter_.memory().regions().register_region(pd_, memory_, fabric::kAccessRights);
+  if (!handle) return handle.error();
+  handle_ = *handle;
+  start_ = adapter_.memory().start_of(handle_);
+  return {};
+}
+
+base::Status BenchQueues::open_queue_pair(std::size_t receives, base::Time now) {
+  fabric::QpInit init;
+  init.common.pd = pd_;
+  init.common.send_cq = send_cq_;
+  init.common.recv_cq = recv_cq_;
+  init.common.send_depth = (is_rd() ? in_flight_max_ : kDepth) + 1;
+  init.common.receive_depth = std::max(receives, is_rd() ? receives : kDepth);
+  init.common.max_dest_rd_atomic = fabric::kReadsMax;
+  init.service = what_.service;
+  init.has_datagram_rdma = true;
+  init.selective_repeat = !what_.goes_back_n;
+  auto qpn = adapter_.create_qp(init, now);
+  if (!qpn) return qpn.error();
+  queue_pairs_.push_back(*qpn);
+  if (auto prepared = adapter_.prepare_qp(*qpn); !prepared) return prepared;
+  for (std::size_t i = 0; i < receives; ++i) {
+    if (auto posted = post_receive(*qpn); !posted) return posted;
+  }
+  return {};
+}
+
+void BenchQueues::close(base::Time now) {
+  for (const fabric::Qpn qpn : queue_pairs_) adapter_.destroy_qp(qpn, now);
+  if (ee_.value != 0) adapter_.contexts().destroy(ee_);
+  if (handle_.value != 0) static_cast<void>(adapter_.memory().regions().deregister(handle_));
+  queue_pairs_.clear();
+  peers_.clear();
+  ee_ = {};
+  handle_ = {};
+  next_message_ = next_slot_ = next_receive_ = 0;
+}
+
+fabric::MgmtPair BenchQueues::describe() {
+  return is_rd() ? adapter_.contexts().describe(ee_, 0)
+                 : adapter_.describe(queue_pairs_.front(), 0, 0);
+}
+
+Handshake BenchQueues::offer() const {
+  Handshake mine = what_;
+  mine.handle = handle_.value;
+  mine.start = start_.value;
+  if (is_rd()) mine.queue_pairs = queue_pairs_;
+  return mine;
+}
+
+base::Status BenchQueues::connect(const fabric::MgmtPair& theirs, const Handshake& their_offer,
+                                  fabric::Link& link) {
+  if (theirs.service != what_.service || !their_offer.is_of_run(offer())) {
+    return base::Error("the other end describes another measurement", EINVAL);
+  }
+  remote_handle_ = fabric::MemoryHandle(their_offer.handle);
+  remote_start_ = fabric::VirtualAddress(their_offer.start);
+  remote_lid_ = link.remote_lid();
+  peers_ = is_rd() ? their_offer.queue_pairs : std::vector<fabric::Qpn>{theirs.qpn};
+  if (!fabric::is_acknowledged(what_.service) && link.peer_receive_buffer() > 0) {
+    const std::size_t cells = what_.bytes / std::max<std::size_t>(link.mcp(), 1) + 1;
+    const std::size_t fit = link.peer_receive_buffer() / 2 / (what_.bytes + cells * kCellOverhead);
+    in_flight_max_ = std::clamp<std::size_t>(fit, 1, in_flight_max_);
+  }
+  if (!fabric::is_connected(what_.service)) return connect_datagrams(theirs, link);
+  return adapter_.connect_qp(describe(), theirs, link);
+}
+
+base::Status BenchQueues::connect_datagrams(const fabric::MgmtPair& theirs, fabric::Link& link) {
+  if (theirs.mcp < link.mcp_min()) {
+    return base::Error("the other end takes short cells only", EINVAL);
+  }
+  std::uint16_t mcp = std::min(link.mcp(), theirs.mcp);
+  if (auto fits = check_length(what_.service, what_.bytes, mcp); !fits) return fits;
+  if (is_rd()) {
+    auto connected = adapter_.contexts().connect(describe(), theirs, link);
+    if (!connected) return connected;
+    mcp = adapter_.contexts().find(ee_)->mcp();
+  }
+  for (const fabric::Qpn qpn : queue_pairs_) {
+    if (auto started = start(qpn, mcp); !started) return started;
+  }
+  return {};
+}
+
+// From INIT to RTS. Each post names its destination.
+base::Status BenchQueues::start(fabric::Qpn qpn, std::uint16_t mcp) {
+  fabric::QpAttr attr = adapter_.find_qp(qpn)->attr();
+  attr.mcp = mcp;
+  const auto change = [&](QpState from, QpState to) {
+    const fabric::AttrMask given = fabric::required_attributes(what_.service, from, to);
+    return adapter_.modify_qp(qpn, to, given, attr);
+  };
+  if (auto receives = change(QpState::kInit, QpState::kRtr); !receives) return receives;
+  return change(QpState::kRtr, QpState::kRts);
+}
+
+base::Status BenchQueues::post(const MessageMark& mark) {
+  const Places places = places_of(next_message_++, queue_pairs_.size());
+  return send({queue_pairs_[places.from], peers_[places.to]}, mark);
+}
+
+base::Status BenchQueues::reply(const fabric::Wc& wc, const MessageMark& mark) {
+  return send({wc.qpn, wc.source_qpn}, mark);
+}
+
+base::Status BenchQueues::send(const Way& way, const MessageMark& mark) {
+  const std::array<fabric::Sge, 1> piece{slot(next_slot_)};
+  fabric::SendWr wr;
+  if (mark.word != Word::kReport) {
+    wr.gather = piece;
+    if (what_.op != Op::kSend) {
+      wr.op = what_.op == Op::kRead ? fabric::WrOp::kRdmaRead : fabric::WrOp::kRdmaWrite;
+      wr.remote_handle = remote_handle_;
+      wr.remote_address =
+          fabric::VirtualAddress(remote_start_.value + next_slot_ * slot_stride(what_.bytes));
+    }
+    next_slot_ = (next_slot_ + 1) % slots_for(what_.bytes);
+  }
+  if (wr.op != fabric::WrOp::kRdmaRead) wr.idata = mark.emit();
+  wr.destination_lid = remote_lid_;
+  wr.destination_ee = ee_;
+  wr.destination_qpn = way.to;
+  return adapter_.post_send(way.from, wr);
+}
+
+fabric::Sge BenchQueues::slot(std::size_t number) const {
+  fabric::Sge piece;
+  piece.address = fabric::VirtualAddress(start_.value + number * slot_stride(what_.bytes));
+  piece.length = what_.bytes;
+  piece.lkey = handle_;
+  return piece;
+}
+
+base::Status BenchQueues::post_receive(fabric::Qpn qpn) {
+  if (what_.op != Op::kSend) return adapter_.post_recv(qpn, fabric::RecvWr{});
+  const std::array<fabric::Sge, 1> scatter{slot(next_receive_)};
+  next_receive_ = (next_receive_ + 1) % slots_for(what_.bytes);
+  return adapter_.post_recv(qpn, fabric::RecvWr{0, scatter});
+}
+
+bool BenchQueues::owns(fabric::Qpn qpn) const {
+  return std::ranges::find(queue_pairs_, qpn) != queue_pairs_.end();
+}
+
+bool BenchQueues::is_from_peer(const fabric::Wc& received) const {
+  if (fabric::is_connected(what_.service)) return true;
+  const bool is_of_node = is_rd() ? received.source_ee == ee_ : received.source_lid == remote_lid_;
+  return is_of_node && std::ranges::find(peers_, received.source_qpn) != peers_.end();
+}
+
+}  // namespace splitnic::bench
