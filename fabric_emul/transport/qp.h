@@ -190,7 +190,7 @@ unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
       }
       Link* link = by_lid(requester_.next_destination());
       if (link == nullptr) {
-        requester_.drop_next();
+        if (!requester_.drop_next()) break;
         continue;
       }
       const bool is_sent = context_.service == Service::kRaw

@@ -122,11 +122,15 @@ class Requester {
   // when it is no IPv6 datagram; then the send queue ends.
   bool send_raw(Link& link);
   // Completes a connectionless packet that no link leads to without sending it, as the service
-  // allows.
-  void drop_next() {
+  // allows. Its region is made all the same, because work requests behind it may use the key
+  // [S002-30]. Returns false when the table refuses that.
+  bool drop_next() {
+    Wqe& w = queue_.next();
+    if (w.op == WrOp::kRegisterSend && !w.is_registered && !make_region(w)) return false;
     context_.counters.add(TransportCounter::kDropNoLink);
     queue_.advance();
     complete_front(WcStatus::kSuccess);
+    return true;
   }
   bool has_unsent() const {
     return records_.lost_count() > 0 || queue_.has_unsent() || reads_.has_request_due();
@@ -197,7 +201,8 @@ class Requester {
   }
   void skip_arrived(std::uint32_t cells);
   bool go_back_to_packet(const CellView& cell, const AckExt& ack);
-  std::optional<std::uint64_t> refused_by(Psn psn);
+  std::optional<std::uint64_t> refused_by(Psn psn, AckCode code);
+  std::uint32_t acknowledged_cells(const Wqe& w) const;
   void on_rnr(const AckExt& ack, base::Time now);
   void place_response(ReadSink& sink, const CellView& cell, base::Time now);
   void reject_response(ReadSink& sink);

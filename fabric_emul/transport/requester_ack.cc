@@ -85,8 +85,11 @@ bool Requester::go_back_to_packet(const CellView& cell, const AckExt& ack) {
   if (una_no_ == queue_.tail_no()) return false;
   const Wqe& w = queue_[una_no_];
   if (!w.is_started || w.psn != cell.header.psn) return false;
-  const Lcn next = ack.cumulative + 1U;
-  if (next != w.first_lcn || !records_.is_acknowledged(next)) return false;
+  if (ack.cumulative + 1U != w.first_lcn) return false;
+  const std::uint32_t acknowledged = acknowledged_cells(w);
+  if (acknowledged == 0) return false;  // as any NAK of the oldest cell
+  // From so far back only a refused CRC, which the peer finds with the last cell, is no late copy.
+  if (acknowledged > Lcn::kMask / 2 && w.crc_cells < w.cells) return false;
   records_.go_back_to(w.first_lcn);
   restart_sending();
   return true;
@@ -108,14 +111,16 @@ void Requester::on_rnr(const AckExt& ack, base::Time now) {
   }
 }
 
-// The work request that a NAK of packet `psn` refuses: the oldest packet, or a read whose response
-// has begun. A NAK of any other is stale [T-24]. Local work has no packet: its PSN is 0.
-std::optional<std::uint64_t> Requester::refused_by(Psn psn) {
+// The work request that a NAK of packet `psn` refuses: the oldest packet, or a read that waits for
+// its response, which only a NAK that ends the queue pair may refuse. A NAK of any other is stale
+// [T-24]. Local work has no packet: its PSN is 0.
+std::optional<std::uint64_t> Requester::refused_by(Psn psn, AckCode code) {
   if (una_no_ != queue_.tail_no() && records_.has_unacknowledged()) {
     const Wqe& w = queue_[una_no_];
     if (w.is_started && !is_local(w.op) && w.psn == psn) return una_no_;
   }
-  const ReadSink* sink = reads_.find(psn);
+  const bool repeats = code == AckCode::kRnr || code == AckCode::kSequence;
+  const ReadSink* sink = repeats ? nullptr : reads_.find(psn);
   if (sink == nullptr || sink->is_whole()) return std::nullopt;
   return sink->wqe_no;
 }
@@ -125,7 +130,7 @@ void Requester::on_nak(const CellView& cell, const AckExt& ack, base::Time now) 
   if (!ack.selective || go_back_to_packet(cell, ack)) return;
   if (!advance(ack.cumulative, now)) return;
   complete_acknowledged();
-  const std::optional<std::uint64_t> no = refused_by(cell.header.psn);
+  const std::optional<std::uint64_t> no = refused_by(cell.header.psn, ack.code);
   if (!no) return context_.counters.add(TransportCounter::kAckStale);
   switch (ack.code) {
     case AckCode::kAck:
@@ -203,6 +208,12 @@ void Requester::reject_response(ReadSink& sink) {
   sink.has_request_due = true;
 }
 
+// Returns how many cells of `w` are acknowledged, the oldest packet of which not all are. A packet
+// may have as many cells as there are LCNs.
+std::uint32_t Requester::acknowledged_cells(const Wqe& w) const {
+  return (records_.oldest().value - w.first_lcn.value) & Lcn::kMask;
+}
+
 // Go-back-N: everything from the oldest unacknowledged cell on is made once more by send_fresh().
 void Requester::restart_sending() {
   records_.go_back();
@@ -214,8 +225,7 @@ void Requester::restart_sending() {
   if (una_no_ == queue_.tail_no() || !queue_[una_no_].is_started) return;
   const Wqe& w = queue_[una_no_];
   if (is_local(w.op)) return;  // nothing of it was sent, and run_local() passes it
-  // A packet may have as many cells as there are LCNs.
-  const std::uint32_t into = (records_.oldest().value - w.first_lcn.value) & Lcn::kMask;
+  const std::uint32_t into = acknowledged_cells(w);
   CHECK(into < w.cells);
   next_csn_ = into;
   if (next_csn_ > 0) credits_.claim(w);

@@ -24,6 +24,7 @@ void Responder::start() {
   nak_.reset();
   is_nak_sent_ = is_packet_refused_ = is_skipping_ = false;
   responses_ = ResponseQueue(context_.attr.max_dest_rd_atomic);
+  early_.reset();  // the cells of another connection may be longer
 }
 
 void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
@@ -49,9 +50,23 @@ void Responder::on_malformed(const MacHeader& header) {
   nak_ = Nak{AckCode::kInvalidRequest, header.psn, header.csn, kSubFormat};
 }
 
+// Returns the distance from the next cell in order to this one; less than 0: it was taken before.
+// LCNs show that within half of their range, and PSNs beyond it.
+std::int32_t Responder::distance_of(const MacHeader& h) const {
+  const std::int32_t ahead = h.lcn - expected_lcn_;
+  if (before(h.psn, expected_psn_)) {
+    // While a response is outstanding any number of cells may follow its request.
+    const bool is_repeated = wants_response(h.op) && (h.flags & kFlagRetransmission) != 0;
+    return is_repeated ? -1 : ahead;
+  }
+  // The packet that was refused may have more cells than half of the range.
+  const bool is_behind = is_packet_refused_ && (ahead != 0 || h.psn != expected_psn_);
+  return is_behind ? 1 : ahead;
+}
+
 void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
   if (is_refusing()) return context_.counters.add(TransportCounter::kCellDropState);
-  const std::int32_t ahead = cell.header.lcn - expected_lcn_;
+  const std::int32_t ahead = distance_of(cell.header);
   if (ahead < 0) {  // seen before: acknowledged once more, not placed
     context_.counters.add(TransportCounter::kRxDuplicate);
     is_ack_due_ = true;

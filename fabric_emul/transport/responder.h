@@ -114,6 +114,7 @@ class Responder {
   enum class Step : std::uint8_t { kTaken, kNak, kDrop };
 
   // responder.cc
+  std::int32_t distance_of(const MacHeader& h) const;
   void on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
   void on_uc(const CellView& cell);
   void on_ud(const CellView& cell);

@@ -339,7 +339,9 @@ void Adapter::on_link_down(Link& link, std::string_view why) {
 // Another process has taken the peer's place: the queue pairs to the old one end [X-46] [F-48].
 void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
-    if (qp.link() == &link) qp.enter_error();
+    // One that was reset keeps its former link, and is not connected.
+    const bool is_bound = qp.state() != QpState::kReset && qp.state() != QpState::kInit;
+    if (qp.link() == &link && is_bound) qp.enter_error();
   });
   contexts_.on_peer_restarted(link);
   streams_.on_peer_restarted(link);

@@ -245,7 +245,8 @@ void ConnectionManager::on_peer_restarted(Link& link) {
     add_orphan(link, at->first.id, at->second.partition);
     at = connections_.erase(at);
   }
-  for (const ConnectionId id : ended) handler_->on_disconnected(id, "the peer restarted or has other LIDs");
+  for (const ConnectionId id : ended)
+    handler_->on_disconnected(id, "the peer restarted or has other LIDs");
 }
 
 void ConnectionManager::on_time(base::Time now) {

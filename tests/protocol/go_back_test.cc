@@ -96,7 +96,7 @@ TEST(GoBackTest, T_24_H_7_a_nak_of_local_work_is_of_nothing_that_was_sent) {
 }
 
 // The same, but the last NAK is of a read that waits for its response.
-TEST(GoBackTest, T_24_H_7_a_go_back_to_local_work_repeats_what_is_behind_it) {
+void expect_no_go_back_of_an_open_read(AckCode code) {
   Sender s;
   s.read(0);
   s.delay(1);
@@ -104,7 +104,8 @@ TEST(GoBackTest, T_24_H_7_a_go_back_to_local_work_repeats_what_is_behind_it) {
   s.pair.run_for(100us);
   ASSERT_EQ(s.count(TransportCounter::kTxCells), 2U);
   s.deliver({s.reply(AckCode::kSequence, 0, s.psn), s.reply(AckCode::kAck, 1, s.psn),
-             s.reply(AckCode::kSequence, 1, s.psn)});
+             s.reply(code, 1, s.psn)});
+  EXPECT_EQ(s.count(TransportCounter::kAckStale), 1U);
   EXPECT_EQ(s.state(), QpState::kRts);
   EXPECT_TRUE(s.b().sent.empty());
   EXPECT_EQ(s.count(TransportCounter::kTxRetransmit), 1U) << "the write";
@@ -117,6 +118,12 @@ TEST(GoBackTest, T_24_H_7_a_go_back_to_local_work_repeats_what_is_behind_it) {
   ASSERT_EQ(s.b().sent.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(s.status(i), WcStatus::kSuccess);
   EXPECT_EQ(s.local.bytes, payload);
+}
+
+TEST(GoBackTest, P_RC_14_T_24_H_7_only_a_nak_that_ends_the_queue_pair_is_of_an_open_read) {
+  for (const AckCode code : {AckCode::kSequence, AckCode::kRnr}) {
+    expect_no_go_back_of_an_open_read(code);
+  }
 }
 
 // The first of two work requests is refused while a NAK to the peer is due: the failure takes
