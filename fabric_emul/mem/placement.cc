@@ -74,7 +74,8 @@ PlacementResult copy_runs(const Mrwt& table, const Asker& asker, MemoryHandle ha
 template <typename Copy>
 PlacementResult place(const Mrwt& table, const Asker& asker, std::span<const Sge> pieces,
                       std::uint64_t offset, std::size_t size, Copy&& copy) {
-  if (pieces.size() == 1 && offset + size <= pieces[0].length) {  // one check is enough for most
+  // One check is enough for most. An empty range touches nothing, not even the table.
+  if (size != 0 && pieces.size() == 1 && offset + size <= pieces[0].length) {
     const Sge& piece = pieces[0];
     const AccessResult whole =
         table.access(piece.lkey, piece.address, piece.length, asker.kind, asker.pd, asker.qp);

@@ -20,8 +20,9 @@ struct ReadResponse {
   MemoryHandle sink_handle{};
   std::uint64_t sink_offset = 0;
   std::uint32_t cells = 1;
-  std::uint32_t next = 0;  // cell that is sent next; == cells when all were sent
-  StreamNumber end{};      // behind its last byte, once all were sent
+  std::uint32_t next = 0;        // cell that is sent next; == cells when all were sent
+  StreamNumber end{};            // behind its last byte, once all were sent
+  bool is_acknowledged = false;  // all of it: `end` may be any distance behind from then on
   bool is_sent() const { return next == cells; }
 };
 
@@ -46,10 +47,15 @@ class ReadQueue {
     ++next_msn_;
     ++taken_;
   }
-  // The response whose arrival the request with the next MSN implies, or nullptr.
+  // The response whose arrival the request with the next MSN implies; nullptr if there is none, or
+  // if an ACK has reported it. The end of one that is not acknowledged is at most a window old.
   const ReadResponse* arrived() const {
-    return taken_ >= depth_ && depth_ > 0 ? &at(next_msn_ - depth_) : nullptr;
+    if (depth_ == 0 || taken_ < depth_) return nullptr;
+    const ReadResponse& response = at(next_msn_ - depth_);
+    return response.is_acknowledged ? nullptr : &response;
   }
+  // All of this response has arrived.
+  void acknowledge(std::uint32_t msn) { at(msn).is_acknowledged = true; }
   // The response that is being sent, or nullptr.
   const ReadResponse* oldest_open() const {
     return open_msn_ != next_msn_ ? &at(open_msn_) : nullptr;

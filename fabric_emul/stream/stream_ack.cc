@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fabric_emul/stream/stream_sender.h"
+#include "fabric_emul/stream/stream_terminate.h"
 
 namespace splitnic::fabric {
 namespace {
@@ -74,8 +75,10 @@ bool StreamSender::advance(StreamNumber next, base::Time now) {
 void StreamSender::retire(const Record& record) {
   if (!record.is_last) return;
   if (record.is_response) {
-    const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(record.item));
+    const auto msn = static_cast<std::uint32_t>(record.item);
+    const ReadResponse& response = responses_.at(msn);
     context_.mrwt.one_touch().spend(response.source.handle, context_.qpn, response.psn);
+    responses_.acknowledge(msn);
     return;
   }
   Wqe& w = queue_[record.item];
@@ -110,8 +113,11 @@ void StreamSender::on_time(base::Time now) {
   context_.counters.add(StreamCounter::kTimeouts);
   if (timer_.is_exhausted(now, limits_.retry_count)) {
     const Record& oldest = records_.front();
-    if (oldest.is_response) return context_.fail();
-    return fail_at(oldest.item, WcStatus::kRetryExceeded);
+    if (!oldest.is_response) return fail_at(oldest.item, WcStatus::kRetryExceeded);
+    // The peer waits for its read without a timer. TERMINATE is short and may pass where long cells
+    // are lost.
+    const ReadResponse& response = responses_.at(static_cast<std::uint32_t>(oldest.item));
+    return context_.fail(refused_cell(request_of(response), TerminateCause::kLocalCatastrophic));
   }
   timer_.on_timeout(now);
   congestion_.on_timeout();

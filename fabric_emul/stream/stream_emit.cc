@@ -179,11 +179,17 @@ bool StreamSender::fill(const Record& record, base::MutableBytes body) {
                     VirtualAddress(response.source.address.value + offset), body);
   if (read.ok()) return true;
   context_.counters.add(StreamCounter::kDropAccess);
-  CellView request;  // the offending one
+  context_.fail(refused_access(request_of(response), response.source, read.failed));
+  return false;
+}
+
+// The peer's request for this response: the offending cell of a TERMINATE.
+CellView StreamSender::request_of(const ReadResponse& response) const {
+  CellView request;
   request.header = context_.header(Op::kRdmaReadReq, Pos::kOnly);
   request.header.psn = response.psn;
-  context_.fail(refused_access(request, response.source, read.failed));
-  return false;
+  request.va_mh = response.source;
+  return request;
 }
 
 // Sends the cell of a record and returns its bytes. Returns 0 when the link has no room, or when

@@ -66,6 +66,9 @@ void StreamSender::start(const StreamStart& agreed) {
   if (context_.link->peer_receive_buffer() > 0) {
     window = std::min<std::uint64_t>(window, context_.link->peer_receive_buffer() / 2);
   }
+  // At least one cell, however small the buffer: less would send nothing. The peer's window holds
+  // two (StreamQp::connect()).
+  window = std::max<std::uint64_t>(window, context_.mcp + kCellOverheadMax);
   window_ = static_cast<std::uint32_t>(window);
   congestion_ = Congestion(window, context_.link->has_flits());
   if (limits_.fixed_rto > base::Duration{0}) congestion_.fix_rto(limits_.fixed_rto);
@@ -95,8 +98,10 @@ void StreamSender::complete_done() {
 void StreamSender::finish_read(base::Time now) {
   const OpenRead read = reads_.front();
   reads_.pop();
-  queue_[read.wqe_no].is_responded = true;
-  on_arrived(read.end, now);
+  Wqe& w = queue_[read.wqe_no];
+  w.is_responded = true;
+  // The end of a request that was acknowledged before may be any distance behind.
+  if (!w.is_acknowledged) on_arrived(read.end, now);
   complete_done();
 }
 

@@ -129,6 +129,7 @@ class StreamSender {
   CellHead request_head(const Wqe& w, std::uint32_t csn);
   CellHead response_head(const ReadResponse& response, std::uint32_t csn) const;
   bool fill(const Record& record, base::MutableBytes body);
+  CellView request_of(const ReadResponse& response) const;
   // stream_ack.cc
   bool advance(StreamNumber next, base::Time now);
   bool is_cell_end(StreamNumber next) const;

@@ -148,7 +148,7 @@ base::Status KernelAgent::connect(Vi& vi, Link& link, std::uint32_t discriminato
   const MgmtPair mine = adapter_.describe(vi.qpn(), 0, vi.attributes().transfer_max);
   const auto hello = Hello{discriminator, level}.bytes();
   const ConnectionId id = adapter_.connections().connect(link, {&mine, 1}, hello, clock_.now());
-  connections_[id] = &vi;
+  connecting_[id] = &vi;
   vi.set_state(ViState::kConnectPending);
   return {};
 }
@@ -214,14 +214,14 @@ MgmtReject KernelAgent::on_connect_request(ConnectionId id, Link& link, const Mg
   reply.pairs[0].peer_qpn = request.pairs[0].qpn;
   if (!join(vi, reply.pairs[0], request.pairs[0], link)) return MgmtReject::kBadParameter;
   waiting_.erase(at);
-  connections_[id] = &vi;
+  accepted_[id] = &vi;
   return MgmtReject::kNone;
 }
 
 bool KernelAgent::on_connected(ConnectionId id, Link& link, const Mgmt& reply) {
   ++entries_;
-  const auto at = connections_.find(id);
-  if (at == connections_.end() || reply.pair_count != 1) return false;
+  const auto at = connecting_.find(id);
+  if (at == connecting_.end() || reply.pair_count != 1) return false;
   Vi& vi = *at->second;
   if (join(vi, adapter_.describe(vi.qpn(), 0, 0), reply.pairs[0], link)) return true;
   refuse(id, "the peer's VI does not fit");
@@ -240,30 +240,34 @@ void KernelAgent::on_rejected(ConnectionId id, MgmtReject code, base::Bytes) {
 }
 
 void KernelAgent::refuse(ConnectionId id, std::string_view why) {
-  const auto at = connections_.find(id);
-  if (at == connections_.end()) return;
+  const auto at = connecting_.find(id);
+  if (at == connecting_.end()) return;
   Vi& vi = *at->second;
-  connections_.erase(at);
+  connecting_.erase(at);
   vi.set_state(ViState::kIdle);
   if (on_error_) on_error_(vi, why);
 }
 
+// A side that has disconnected is in neither table any more.
 void KernelAgent::on_disconnected(ConnectionId id, std::string_view why) {
-  const auto at = connections_.find(id);
-  if (at == connections_.end()) return;
+  Connections& table = accepted_.contains(id) ? accepted_ : connecting_;
+  const auto at = table.find(id);
+  if (at == table.end()) return;
   Vi& vi = *at->second;
-  connections_.erase(at);
+  table.erase(at);
   on_failed(vi, why);
 }
 
 // Ends what it waits for or is connected by.
 void KernelAgent::leave(Vi& vi) {
   std::erase_if(waiting_, [&](const auto& one) { return one.second == &vi; });
-  std::erase_if(connections_, [&](const auto& one) {
-    if (one.second != &vi) return false;
-    adapter_.connections().disconnect(one.first, clock_.now());
-    return true;
-  });
+  for (Connections* table : {&connecting_, &accepted_}) {
+    std::erase_if(*table, [&](const auto& one) {
+      if (one.second != &vi) return false;
+      adapter_.connections().disconnect(one.first, clock_.now());
+      return true;
+    });
+  }
 }
 
 }  // namespace splitnic::fabric

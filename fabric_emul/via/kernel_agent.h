@@ -78,7 +78,10 @@ class KernelAgent final : private ConnectionHandler, private ViAgent {
   std::vector<std::unique_ptr<ViCq>> cqs_;
   std::vector<std::unique_ptr<Vi>> vis_;
   std::map<std::uint32_t, Vi*> waiting_;  // by discriminator
-  std::map<ConnectionId, Vi*> connections_;
+  // By the side that connected and the one that waited: over the loopback of the adapter both are
+  // here, with one id.
+  using Connections = std::map<ConnectionId, Vi*>;
+  Connections connecting_, accepted_;
   ErrorHandler on_error_;
   std::uint64_t entries_ = 0;
 };

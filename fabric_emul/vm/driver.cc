@@ -97,6 +97,8 @@ void AdapterDriver::drop(ProcessId process) {
   adapter_.free_pd(common.pd);
   vmm_.unregister_driver(process, *this);
   processes_.erase(found);
+  // The VMM reports no more pages that move or end, so none that is kept here would stay right.
+  if (processes_.empty()) private_pages_.clear();
 }
 
 void AdapterDriver::segment_table_update(ProcessId process, SegmentPointer segment,

@@ -17,6 +17,7 @@ class PrivatePageTable final : public PageTable {
     entries_.insert_or_assign(page, entry);
   }
   void erase(VirtualPage page) override { entries_.erase(page); }
+  void clear() { entries_.clear(); }
   std::size_t size() const override { return entries_.size(); }
 
  private:

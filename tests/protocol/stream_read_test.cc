@@ -152,6 +152,26 @@ TEST(StreamReadTest, S002_21_lost_requests_and_responses_are_repeated) {
   EXPECT_EQ(into.bytes, there.bytes);
 }
 
+// As on a path that has narrowed: requests, ACKs and TERMINATE pass, and long cells do not.
+TEST(StreamReadTest, S002_20_a_read_ends_when_its_response_never_arrives) {
+  StreamInit replies = StreamHarness::reads();
+  replies.common.stall_min = 100ms;  // the reader has 5 s for its request
+  StreamHarness harness(replies, StreamHarness::reads(), StreamHarness::options());
+  ASSERT_TRUE(harness.connect());
+  Memory& there = harness.a().memory(1000, 1);
+  Memory& into = harness.b().memory(1000);
+  harness.b().faults.drop_received([](base::Bytes datagram) { return datagram.size() > 200; });
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there, 0, 5));
+  ASSERT_TRUE(post_read(harness.b(), harness.qb, {into.sge()}, there, 0, 6));
+  ASSERT_TRUE(harness.run_sent(2));
+  EXPECT_EQ(harness.b().sent[0].wr_id, 5U);
+  EXPECT_EQ(harness.b().sent[0].status, WcStatus::kRemoteOperational);
+  EXPECT_EQ(harness.b().sent[1].status, WcStatus::kFlushed);
+  harness.settle();
+  EXPECT_TRUE(harness.are_both_down());
+  EXPECT_TRUE(into.is_zero());
+}
+
 TEST(StreamReadTest, a_read_of_nothing_completes) {
   StreamLine harness;
   Memory& there = harness.a().memory(100, 1);

@@ -148,6 +148,14 @@ TEST(StreamTest, S002_01_a_window_of_less_than_two_cells_is_refused) {
   EXPECT_FALSE(harness.connect());
 }
 
+// The receive buffer that the peer announces in INIT may be smaller than two cells.
+TEST(StreamTest, S002_01_a_peer_with_a_small_receive_buffer_gets_one_cell_at_a_time) {
+  PairOptions options = StreamHarness::options();
+  options.hub.receive_buffer_bytes = 2 * kStreamMcp - 2;
+  StreamLine harness(StreamHarness::reads(), options);
+  exchange_sends(harness, 2, 1000);
+}
+
 TEST(StreamTest, S002_01_a_send_waits_for_its_receive) {
   StreamLine harness;
   Memory& from = harness.b().memory(1000, 3);

@@ -134,6 +134,20 @@ TEST_F(PlacementTest, only_touched_pieces_are_checked_but_each_over_its_whole_ex
       << "2 bytes would fit, the piece does not";
 }
 
+TEST_F(PlacementTest, S002_19_an_empty_range_touches_no_piece_whatever_its_key) {
+  const MemoryHandle gone = table_.regions().register_region(kPd, memory_, kAccessRights).value();
+  const VirtualAddress start = table_.start_of(gone);
+  ASSERT_TRUE(table_.regions().deregister(gone));
+  const std::array empty{Sge{start, 0, gone}};
+  EXPECT_TRUE(gather(table_, kPd, empty, 0, {}).ok());
+  EXPECT_TRUE(scatter(table_, kPd, empty, 0, {}).ok());
+  const std::array long_enough{Sge{start, 8, gone}};
+  EXPECT_TRUE(scatter(table_, kPd, long_enough, 0, {}).ok());
+  const std::array<std::byte, 8> in{};
+  EXPECT_EQ(scatter(table_, kPd, long_enough, 0, in).failed, AccessCheck::kA);
+  EXPECT_FALSE(scatter(table_, kPd, long_enough, 0, in).ok());
+}
+
 TEST_F(PlacementTest, past_the_end_of_the_list_is_letter_e) {
   const std::array pieces{piece(0, 8), piece(8, 8)};
   std::array<std::byte, 17> bytes{};

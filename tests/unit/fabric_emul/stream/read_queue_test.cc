@@ -52,5 +52,19 @@ TEST(ReadQueue, a_response_that_was_sent_can_be_made_again) {
   EXPECT_EQ(queue.at(3).psn, Psn(3));
 }
 
+// Its end is a number of 32 bits, which names another byte once the stream is 4 GiB ahead.
+TEST(ReadQueue, S002_21_an_acknowledged_response_is_not_implied_to_arrive_once_more) {
+  ReadQueue queue(1);
+  push(queue, 1);
+  queue.close_oldest(StreamNumber(10));
+  ASSERT_NE(queue.arrived(), nullptr);
+  queue.acknowledge(1);
+  EXPECT_EQ(queue.arrived(), nullptr);
+  push(queue, 2);
+  queue.close_oldest(StreamNumber(20));
+  ASSERT_NE(queue.arrived(), nullptr) << "its place was that of an acknowledged one";
+  EXPECT_EQ(queue.arrived()->end, StreamNumber(20));
+}
+
 }  // namespace read_queue_test
 }  // namespace splitnic::fabric

@@ -111,6 +111,39 @@ TEST_F(KernelAgentTest, S001_43_a_disconnect_ends_both_sides_and_a_vi_may_connec
   }
 }
 
+// Both sides have one agent, and their connection has one id.
+TEST_F(KernelAgentTest, S001_43_two_vis_of_one_adapter_connect_over_its_loopback) {
+  Link* const near = b_.end.adapter->open_loopback(harness_.pair.now()).value();
+  ASSERT_TRUE(harness_.run_until([&] { return near->up(); }));
+  harness_.settle();
+  Vi& waiting = *b_.agent.create_vi(b_.attributes, *b_.cq, *b_.cq).value();
+  for (const bool is_ended_by_the_waiting : {false, true}) {
+    b_.done.clear();
+    b_.errors.clear();
+    ASSERT_TRUE(b_.agent.wait(waiting, kViDiscriminator));
+    ASSERT_TRUE(b_.agent.connect(*b_.vi, *near, kViDiscriminator));
+    harness_.settle();
+    ASSERT_EQ(b_.vi->state(), ViState::kConnected);
+    ASSERT_EQ(waiting.state(), ViState::kConnected);
+    EXPECT_TRUE(b_.errors.empty());
+    ASSERT_TRUE(waiting.post(ViQueue::kReceive, b_.write(send_of({b_.data(5000, 100)}))));
+    waiting.ring(ViQueue::kReceive);
+    b_.send(send_of({b_.data(0, 100)}));
+    ASSERT_TRUE(harness_.run_until([&] { return b_.done.size() == 2; }));
+    for (const ViCompletion& one : b_.done) EXPECT_EQ(one.status & kViErrors, 0U);
+
+    Vi& first = is_ended_by_the_waiting ? waiting : *b_.vi;
+    Vi& second = is_ended_by_the_waiting ? *b_.vi : waiting;
+    ASSERT_TRUE(b_.agent.disconnect(first));
+    harness_.settle();
+    EXPECT_EQ(first.state(), ViState::kIdle);
+    EXPECT_EQ(second.state(), ViState::kError) << "its peer has disconnected";
+    EXPECT_EQ(b_.errors.size(), 1U);
+    ASSERT_TRUE(b_.agent.disconnect(second));
+    harness_.settle();
+  }
+}
+
 TEST_F(KernelAgentTest, S001_43_after_an_error_a_vi_may_connect_again) {
   harness_.connect();
   const auto wrong = b_.write(ViDescriptor{});

@@ -250,6 +250,33 @@ TEST_P(OpenQpTest, S000_31_a_page_that_is_out_comes_in_where_there_is_room) {
   EXPECT_EQ(driver.unmapped_accesses(), 0U);
 }
 
+// A page moves while the driver has no process and is not notified.
+TEST_P(OpenQpTest, S000_30_a_page_that_moved_unnoticed_is_not_reached_at_its_old_frame) {
+  const ProcessId process = vmm.create_process(ProcessKind::kUser);
+  const Qpn qpn = driver.open_qp(process, node.init).value();
+  const EffectiveAddress at = node.memory(process, 1);
+  for (const ProcessId one : {user, other, kernel}) ASSERT_TRUE(vmm.end_process(one));
+  ASSERT_TRUE(driver.close_qp(process, qpn));
+  ASSERT_EQ(driver.process_count(), 0U);
+  ASSERT_TRUE(vmm.take_out(page_of(vmm.to_virtual(process, at).value())));
+  const ProcessId stranger = vmm.create_process(ProcessKind::kUser);
+  const EffectiveAddress theirs = vmm.add_segment(stranger, 1).value();
+  ASSERT_TRUE(vmm.store(stranger, theirs, VmNode::pattern_of(9, kVmPageBytes)));  // that frame
+
+  ASSERT_TRUE(driver.open_qp(process, node.init));
+  const auto first_byte = [&] {
+    const AccessResult found =
+        adapter.memory().access(driver.effective_key(process).value(), VirtualAddress(at.value), 1,
+                                AccessKind::kLocalRead, node.domain(process), Qpn(1));
+    return found.ok() ? std::to_integer<int>(*found.at) : -1;
+  };
+  const int own = std::to_integer<int>(VmNode::pattern_of(1, 1)[0]);
+  const bool is_private = GetParam() == PageTableForm::kPrivate;
+  EXPECT_EQ(first_byte(), is_private ? -1 : own) << "the private table has to map it once more";
+  ASSERT_TRUE(driver.map_local_page(process, at));
+  EXPECT_EQ(first_byte(), own);
+}
+
 INSTANTIATE_TEST_SUITE_P(S000_30, OpenQpTest, ::testing::ValuesIn(kForms), FormName{});
 
 }  // namespace splitnic::fabric::testing::driver_test
