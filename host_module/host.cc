@@ -276,7 +276,6 @@ void Host::on_pair_up(messaging::ChannelPair& pair) {
   base::log_info({base::EventKind::kConnected, link_->peer_name()},
                  queue_follower_.label() + "connected to the I/O unit " + pair.peer_name() +
                      " at " + link_->peer_name());
-  tap_.set_frame_bytes_max(connection_->frame_bytes_max());
   qos_queues_ = messaging::QosQueues(nic_.sync().user.qos.value(), connection_->levels());
   nic_.on_pair_up(pair, now_);
   if (link_->uses_fragments()) on_path_narrowed(*link_);  // it may have been while they connected

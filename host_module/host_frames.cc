@@ -154,6 +154,7 @@ bool Host::move_tx(base::Time now, bool tap_readable) {
     if (!push_pending(now)) return made_progress;
   }
   if (!tap_readable || !wants_tap_input()) return made_progress;
+  tap_.set_frame_bytes_max(connection_->frame_bytes_max());  // pools come and end
   std::array<base::Bytes, kFramesPerBatch> frames;
   const lan::ReadBatch batch = tap_.read(*tx_ring_, frames);
   for (std::size_t i = 0; i < batch.frames; ++i) {

@@ -25,7 +25,7 @@ NicConfig::NicConfig(lan::FramePort& tap, Settings settings)
       interface_(tap, sync_, {settings.mtu, settings.is_additional, settings.keeps_carrier}),
       is_additional_(settings.is_additional),
       lists_(std::move(settings.lists)) {
-  sync_.offloads = tap_.offloads();
+  sync_.offloads = offloads_set_ = tap_.offloads();
   sync_.node_name = std::move(settings.node_name);
   sync_.takes_lan_mac = settings.takes_lan_mac;
   if (lists_) sync_.lists_at = base::Time{};
@@ -128,6 +128,7 @@ void NicConfig::on_reply(const SyncStep& step, const CfgReply& reply) {
     interface_.read();
   }
   settle(step);
+  if (effect.are_features_known) limit_to_granted();
   if (effect.is_lan_mtu_known) interface_.on_lan_mtu_known();
 }
 
@@ -166,9 +167,21 @@ void NicConfig::on_filter(const UserFilter& filter, bool is_done) {
   if (is_done) sync_.acknowledged.filter = sync_.filter_permitted(filter);
 }
 
-// Whoever sends super-frames that the other end does not take any more loses them.
+// Whoever sends super-frames that the other end does not take, or not any more, loses them.
 base::Status NicConfig::limit_offloads(std::uint32_t off) {
-  return tap_.set_offloads(lan::offloads_in_force(sync_.offloads & ~off));
+  const std::uint32_t mask = offloads_without(off);
+  auto done = tap_.set_offloads(mask);
+  if (done) offloads_set_ = mask;
+  return done;
+}
+
+// An interface that has these already is left as it is: its user may have turned some off there
+// (ethtool -K), and setting them turns them on.
+void NicConfig::limit_to_granted() {
+  if (offloads_without(sync_.user.offloads_off) == offloads_set_) return;
+  if (const auto done = limit_offloads(sync_.user.offloads_off); !done) {
+    base::log_warn(done.error().text());
+  }
 }
 
 base::Status NicConfig::set_offloads_off(std::uint32_t off, bool is_done) {

@@ -86,7 +86,8 @@ class NicConfig {
   UserSettings& user() { return sync_.user; }
   void on_filter(const UserFilter& filter, bool is_done);
   base::Status set_offloads_off(std::uint32_t off, bool is_done);
-  // The interface uses none of these offloads, from now until set_offloads_off().
+  // The interface uses none of these offloads, from now until set_offloads_off(), and at no time
+  // one that the I/O unit has not granted.
   base::Status limit_offloads(std::uint32_t off);
   // RESET was carried out: all settings are sent once more. REQUIRES configured().
   void on_reset() { sync_.begin_settings(); }
@@ -111,6 +112,10 @@ class NicConfig {
   void on_reply(const SyncStep& step, const messaging::CfgReply& reply);
   messaging::CfgReply on_event(const messaging::CfgRequest& request, base::Time now);
   void read_lists(base::Time now);
+  std::uint32_t offloads_without(std::uint32_t off) const {
+    return lan::offloads_in_force(sync_.offloads & sync_.features & ~off);
+  }
+  void limit_to_granted();
 
   lan::FramePort& tap_;
   NicSync sync_;
@@ -118,7 +123,8 @@ class NicConfig {
   const bool is_additional_;
   const std::function<std::optional<lan::AddressLists>()> lists_;
   Slot slot_ = Slot::kFree;
-  messaging::CfgCode open_{};  // of that request
+  messaging::CfgCode open_{};       // of that request
+  std::uint32_t offloads_set_ = 0;  // of the interface, by the last limit_offloads()
   Settling settling_;
   base::Time busy_until_{};
   messaging::ChannelPair* pair_ = nullptr;

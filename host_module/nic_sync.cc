@@ -45,6 +45,7 @@ SyncEffect on_init(NicSync& s, const CfgReply& reply) {
   }
   s.phase = SyncPhase::kCompare;
   s.features = static_cast<std::uint32_t>(got.features_granted());
+  effect.are_features_known = true;
   s.acknowledged.offloads = s.features;
   s.lan_link = got.link().up();
   s.lan_speed_mbps = got.link().speed_mbps();
@@ -137,13 +138,13 @@ bool are_offloads_due(const NicSync& s, base::Time) {
 
 std::string encode_offloads(const NicSync& s) {
   cfg::SetOffloadsRequest request;
-  request.set_mask(s.offloads_wanted());
+  request.set_mask(s.sent_offloads);
   return request.SerializeAsString();
 }
 
 // A unit that refuses it has no less than it granted: it is not requested again.
 SyncEffect on_offloads(NicSync& s, const CfgReply&) {
-  s.acknowledged.offloads = s.offloads_wanted();
+  s.acknowledged.offloads = s.sent_offloads;
   return {};
 }
 
@@ -166,13 +167,22 @@ SyncEffect refusal(bool is_news, const std::string& what, const CfgReply& reply)
 // A setting of the user that the I/O unit refuses is reported once, and requested again on the next
 // connection: the rights may have changed since, and another unit may have others.
 template <class Value>
-SyncEffect settle(UserSetting<Value>& setting, const CfgReply& reply, const std::string& what) {
+SyncEffect settle(UserSetting<Value>& setting, const Value& sent, const CfgReply& reply,
+                  const std::string& what) {
+  if (setting.requested() != sent) {  // the user has changed it since: it is due
+    setting.begin();
+    return {};
+  }
   if (reply.status != CfgStatus::kOk) return refusal(setting.refuse(), what, reply);
   setting.acknowledge();
   return {};
 }
 
 SyncEffect on_vlan_add(NicSync& s, const CfgReply& reply) {
+  if (!s.user.vlans.is_requested(s.sent_vlan)) {  // the user has removed it since
+    s.user.vlans.set(s.sent_vlan, false, false);
+    return {};
+  }
   if (reply.status != CfgStatus::kOk) {
     return refusal(s.user.vlans.on_refused(s.sent_vlan), "VLAN " + std::to_string(s.sent_vlan),
                    reply);
@@ -186,25 +196,29 @@ bool is_vlan_del_due(const NicSync& s, base::Time) {
 }
 std::string encode_vlan_del(const NicSync& s) { return encode_vlan(s.sent_vlan); }
 SyncEffect on_vlan_del(NicSync& s, const CfgReply&) {
-  s.user.vlans.on_removed(s.sent_vlan);
+  if (s.user.vlans.is_requested(s.sent_vlan))
+    s.user.vlans.set(s.sent_vlan, true, false);
+  else
+    s.user.vlans.on_removed(s.sent_vlan);
   return {};
 }
 
 bool is_pvid_due(const NicSync& s, base::Time) {
   return s.may_set() && s.user.vlans.pvid().is_due();
 }
-std::string encode_pvid(const NicSync& s) { return encode_vlan(s.user.vlans.pvid().requested()); }
+std::string encode_pvid(const NicSync& s) { return encode_vlan(s.sent_pvid); }
 SyncEffect on_pvid(NicSync& s, const CfgReply& reply) {
-  return settle(s.user.vlans.pvid(), reply,
-                "the access VLAN " + std::to_string(s.user.vlans.pvid().requested()));
+  return settle(s.user.vlans.pvid(), s.sent_pvid, reply,
+                "the access VLAN " + std::to_string(s.sent_pvid));
 }
 
 bool are_queues_due(const NicSync& s, base::Time) { return s.may_set() && s.user.queues.is_due(); }
-std::string encode_queues(const NicSync& s) { return queues_data(s.user.queues.requested()); }
+std::string encode_queues(const NicSync& s) { return queues_data(s.sent_queues); }
 // The digest has the number that the unit granted.
 SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
   cfg::SetQueuesReply got;
-  SyncEffect effect = settle(s.user.queues, reply, "the number of queues");
+  SyncEffect effect = settle(s.user.queues, s.sent_queues, reply, "the number of queues");
+  if (s.user.queues.is_due()) return effect;
   if (reply.status == CfgStatus::kOk && got.ParseFromString(reply.data) && got.queues() > 0) {
     s.user.queues.acknowledge_as(got.queues());
   }
@@ -214,17 +228,15 @@ SyncEffect on_queues(NicSync& s, const CfgReply& reply) {
 bool is_coalescing_due(const NicSync& s, base::Time) {
   return s.may_set() && s.user.coalescing.is_due();
 }
-std::string encode_coalescing(const NicSync& s) {
-  return coalescing_data(s.user.coalescing.requested());
-}
+std::string encode_coalescing(const NicSync& s) { return coalescing_data(s.sent_coalescing); }
 SyncEffect on_coalescing(NicSync& s, const CfgReply& reply) {
-  return settle(s.user.coalescing, reply, "coalescing");
+  return settle(s.user.coalescing, s.sent_coalescing, reply, "coalescing");
 }
 
 bool is_qos_due(const NicSync& s, base::Time) { return s.may_set() && s.user.qos.is_due(); }
-std::string encode_qos(const NicSync& s) { return qos_data(s.user.qos.requested()); }
+std::string encode_qos(const NicSync& s) { return qos_data(s.sent_qos); }
 SyncEffect on_qos(NicSync& s, const CfgReply& reply) {
-  return settle(s.user.qos, reply, "the service levels");
+  return settle(s.user.qos, s.sent_qos, reply, "the service levels");
 }
 
 bool is_start_due(const NicSync& s, base::Time) {

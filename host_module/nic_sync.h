@@ -72,6 +72,11 @@ struct NicSync {
   base::Time listed_at{};            // the same of refused_listed
   // The open request.
   std::uint16_t sent_vlan = 0;  // that it adds or removes
+  std::uint16_t sent_pvid = 0;
+  std::uint32_t sent_queues = 0;
+  std::uint32_t sent_offloads = 0;
+  messaging::Coalescing sent_coalescing{};
+  messaging::QosMap sent_qos{};
   FilterSetting sent_filter{};
   std::vector<lan::MacAddress> sent_listed{};  // of sent_filter: what the kernel lists
   lan::PortState sent{};  // `wanted` when it was sent, with is_started_wanted() as admin_up
@@ -98,6 +103,11 @@ struct NicSync {
     sent_filter = filter_to_send(now);
     sent_listed = requests_listed(now) ? listed.unicast : std::vector<lan::MacAddress>();
     sent_vlan = user.vlans.to_add().value_or(user.vlans.to_remove().value_or(0));
+    sent_pvid = user.vlans.pvid().requested();
+    sent_queues = user.queues.requested();
+    sent_offloads = offloads_wanted();
+    sent_coalescing = user.coalescing.requested();
+    sent_qos = user.qos.requested();
   }
   // The NIC was reset: everything is sent once more.
   void begin_settings() {
@@ -149,6 +159,7 @@ struct NicSync {
 struct SyncEffect {
   std::optional<lan::MacAddress> lan_mac{};  // give the interface this address
   bool is_lan_mtu_known = false;             // bring the interface to the LAN's MTU
+  bool are_features_known = false;           // limit the interface to the offloads granted
   std::optional<std::string> warning{};      // for the log
 };
 

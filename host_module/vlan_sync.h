@@ -42,6 +42,11 @@ class VlanSync {
     pvid_.acknowledge();
   }
 
+  // Returns whether the user lists the id.
+  bool is_requested(std::uint16_t id) const {
+    const auto at = ids_.find(id);
+    return at != ids_.end() && at->second.requested();
+  }
   // Returns an id to add or to remove next.
   std::optional<std::uint16_t> to_add() const { return first_due(true); }
   std::optional<std::uint16_t> to_remove() const { return first_due(false); }

@@ -34,6 +34,7 @@ struct NicSettings {
   std::optional<lan::MacAddress> mac;
   Filter filter;
   VlanRules vlans;
+  bool is_pvid_chosen = false;   // in SET_PVID; otherwise it is that of the rights
   bool started = false;          // not part of state(): each connection sends START
   std::uint32_t granted = 0;     // offloads, in INIT_NIC
   std::uint32_t features = 0;    // of these, what SET_OFFLOADS left on

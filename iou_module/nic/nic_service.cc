@@ -252,12 +252,13 @@ CfgReply NicService::vlan(AttachedHost& host, const CfgRequest& request) {
     host.stats().count(AttachedHostCounter::kRefusedVlan);
     return refuse(CfgStatus::kNotPermitted);
   }
-  if (request.code == CfgCode::kSetPvid)
-    host.nic().vlans.set_pvid(id);
-  else if (request.code == CfgCode::kVlanAdd)
-    host.nic().vlans.add(id);
-  else
-    host.nic().vlans.remove(id);
+  NicSettings& nic = host.nic();
+  if (request.code == CfgCode::kVlanAdd) nic.vlans.add(id);
+  if (request.code == CfgCode::kVlanDel) nic.vlans.remove(id);
+  if (request.code == CfgCode::kSetPvid) {
+    nic.vlans.set_pvid(id);
+    nic.is_pvid_chosen = true;
+  }
   return {};
 }
 

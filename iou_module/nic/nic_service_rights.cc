@@ -69,7 +69,8 @@ bool NicService::enforce(AttachedHost& host, bool is_new) {
   for (const std::uint16_t id : nic.vlans.list()) {
     if (!limit.may_use(id)) nic.vlans.remove(id);
   }
-  if (!limit.may_set_pvid(nic.vlans.pvid())) nic.vlans.set_pvid(limit.pvid_default());
+  nic.is_pvid_chosen = nic.is_pvid_chosen && limit.may_set_pvid(nic.vlans.pvid());
+  if (!nic.is_pvid_chosen) nic.vlans.set_pvid(limit.pvid_default());
   if (host.rights().sl && !nic.qos.empty()) {
     nic.qos = {};
     host.tx().on_settings();

@@ -27,5 +27,23 @@ TEST(Sim, S001_28_frames_cross_both_ways_unchanged_and_in_order) {
   EXPECT_TRUE(world.pools_full());
 }
 
+// Super-frames are split to what is left.
+TEST(Sim, S001_17_the_port_reads_what_the_pools_take_once_the_longest_has_ended) {
+  World world({.seed = 7});
+  ASSERT_TRUE(world.run_until(2s, [&] { return world.connected(); }));
+  const auto sends = [&] {
+    world.send_to_lan(200);
+    return world.run_until(2s, [&] { return world.to_lan.taken() == world.to_lan.sent(); });
+  };
+  EXPECT_TRUE(sends());
+  EXPECT_EQ(world.tap.frame_bytes_max, 65536U);
+  messaging::Connection& connection = *world.host->connection();
+  for (const messaging::PoolView& pool : connection.pools()) {
+    if (!pool.ours && pool.size == 65536) connection.first().flush({&pool.ref, 1}, false);
+  }
+  EXPECT_TRUE(sends());
+  EXPECT_EQ(world.tap.frame_bytes_max, 2048U);
+}
+
 }  // namespace
 }  // namespace splitnic::sim

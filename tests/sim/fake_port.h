@@ -119,7 +119,11 @@ class FakePort final : public lan::FramePort {
     return lan::kOffloadChecksum | lan::kOffloadTso4 | lan::kOffloadTso6 | lan::kOffloadUso |
            lan::kOffloadVlan | lan::kOffloadVnet;
   }
-  base::Status set_offloads(std::uint32_t) override { return {}; }
+  base::Status set_offloads(std::uint32_t mask) override {
+    offloads_set = mask;
+    return {};
+  }
+  void set_frame_bytes_max(std::size_t bytes) override { frame_bytes_max = bytes; }
   std::string name() const override { return "fake"; }
   void visit_counters(const base::CounterVisitor& visitor) const override {
     visitor("rx.frames", read_frames);
@@ -135,6 +139,8 @@ class FakePort final : public lan::FramePort {
   std::uint64_t mtu_calls = 0;
   std::uint64_t speed_calls = 0;
   std::uint64_t carrier_calls = 0;
+  std::optional<std::uint32_t> offloads_set{};  // none: set_offloads() was not called
+  std::size_t frame_bytes_max = 0;              // 0: the same of set_frame_bytes_max()
   std::uint64_t read_frames = 0;
   std::uint64_t written_frames = 0;
 

@@ -97,6 +97,7 @@ class NicConfigFixture : public ::testing::Test {
   bool refuses_init_ = false;
   bool refuses_promiscuous_ = false;
   int busy_replies_ = 0;
+  std::uint32_t granted_ = kGranted;
   std::uint32_t lan_mtu_ = 1500;
   // Ends first: a request that is open then fails, and a NicConfig hears of it.
   messaging::harness::ChannelFixture harness_;
@@ -110,7 +111,7 @@ class NicConfigFixture : public ::testing::Test {
       reply.set_mtu(lan_mtu_);
       reply.set_mtu_max(lan_mtu_);
       reply.mutable_link()->set_up(true);
-      reply.set_features_granted(kGranted);
+      reply.set_features_granted(granted_);
       return {CfgStatus::kOk, reply.SerializeAsString()};
     }
     if (request.code == CfgCode::kGetState) {

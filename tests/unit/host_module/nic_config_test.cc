@@ -29,6 +29,22 @@ TEST_F(NicConfigTest, S001_25_a_unit_without_the_digest_gets_everything) {
   EXPECT_EQ(asked_settings(), 3);
 }
 
+// Clause P-CFG-13: a unit of another make may grant fewer than the interface has.
+TEST_F(NicConfigTest, S001_25_the_interface_uses_only_offloads_that_the_unit_grants) {
+  configure();
+  EXPECT_EQ(tap_.offloads_set, kGranted);
+  ASSERT_TRUE(nic_.set_offloads_off(lan::kOffloadTso4, true));
+  EXPECT_EQ(tap_.offloads_set, std::uint32_t{lan::kOffloadChecksum});
+  ASSERT_TRUE(nic_.set_offloads_off(0, true));
+  EXPECT_EQ(tap_.offloads_set, kGranted);
+}
+
+TEST_F(NicConfigTest, S001_25_an_interface_stays_as_it_is_if_the_unit_grants_all) {
+  granted_ = tap_.offloads();
+  configure();
+  EXPECT_EQ(tap_.offloads_set, std::nullopt) << "its user may have turned some off";
+}
+
 TEST_F(NicConfigTest, S001_25_an_interface_that_is_down_is_stopped_there) {
   tap_.mutable_state().admin_up = false;
   nic_.on_tap_state(harness_.clock.now());

@@ -183,6 +183,55 @@ TEST_F(NicSyncTest, S001_25_a_change_while_the_request_is_open_is_sent_after_it)
   EXPECT_EQ(send(), CfgCode::kSetMtu);
 }
 
+// An additional queue takes settings of the user also before it is configured.
+TEST_F(NicSyncTest, S001_25_a_setting_of_the_user_that_changes_meanwhile_is_sent_after_it) {
+  acknowledge_all();
+  sync.user.vlans.pvid().set(30, false);
+  ASSERT_EQ(send(), CfgCode::kSetPvid);
+  sync.user.vlans.pvid().set(31, false);
+  reply();
+  ASSERT_EQ(send(), CfgCode::kSetPvid);
+  EXPECT_EQ(step->encode(sync), std::string("\x08\x1F")) << "VLAN 31";
+  reply();
+  sync.user.coalescing.set({.microseconds = 50}, false);
+  ASSERT_EQ(send(), CfgCode::kSetCoalesce);
+  sync.user.coalescing.set({.microseconds = 60}, false);
+  EXPECT_FALSE(reply(CfgStatus::kUnknown).warning) << "it is the former one that is refused";
+  ASSERT_EQ(send(), CfgCode::kSetCoalesce);
+  reply();
+  sync.user.queues.set(4, false);
+  ASSERT_EQ(send(), CfgCode::kSetQueues);
+  sync.user.queues.set(2, false);
+  messaging::cfg::SetQueuesReply granted;
+  granted.set_queues(4);
+  reply(CfgStatus::kOk, granted.SerializeAsString());
+  ASSERT_EQ(send(), CfgCode::kSetQueues);
+  reply();
+  EXPECT_EQ(sync.wanted_state().queues, 2U);
+  EXPECT_FALSE(send());
+}
+
+TEST_F(NicSyncTest, S001_25_offloads_and_vlans_that_change_meanwhile_are_sent_after_it) {
+  acknowledge_all();
+  sync.user.offloads_off = lan::kOffloadChecksum;
+  ASSERT_EQ(send(), CfgCode::kSetOffloads);
+  sync.user.offloads_off = 0;
+  reply();
+  ASSERT_EQ(send(), CfgCode::kSetOffloads);
+  reply();
+  sync.user.vlans.set(10, true, false);
+  ASSERT_EQ(send(), CfgCode::kVlanAdd);
+  sync.user.vlans.set(10, false, false);
+  reply();
+  ASSERT_EQ(send(), CfgCode::kVlanDel);
+  sync.user.vlans.set(10, true, false);
+  reply();
+  ASSERT_EQ(send(), CfgCode::kVlanAdd);
+  reply();
+  EXPECT_EQ(sync.user.vlans.list(), std::vector<std::uint16_t>{10});
+  EXPECT_FALSE(send());
+}
+
 // All VLANs that the user had added on another connection are requested, and those removed
 // meanwhile are not.
 TEST_F(NicSyncTest, S001_25_vlans_are_requested_on_each_connection) {

@@ -194,6 +194,22 @@ TEST_F(RightsTest, M_4_a_pvid_alone_is_an_access_port) {
   EXPECT_EQ(host.got, std::vector<Frame>{frame_of(mac_number(1), kGateway, 17, 0, 96)});
 }
 
+// One that a host has requested stays: a host whose rights list no VLANs may have any.
+TEST_F(RightsTest, M_4_a_pvid_that_is_withdrawn_ends_at_once) {
+  source.rights[1].pvid = 7;
+  attach_both();
+  ASSERT_EQ(harness.vlan(other, CfgCode::kSetPvid, 8), CfgStatus::kOk);
+  source.rights[1].pvid.reset();
+  source.rights[2].name = "office";
+  harness.unit->update_rights(harness.clock.now());
+  ASSERT_TRUE(harness.run_until([&] { return !host.up(); })) << "it has to find out";
+  ASSERT_TRUE(harness.attach(host, mac_number(1)));
+  EXPECT_TRUE(sends(host, frame_of(kGateway, mac_number(1), 1, 0, 96)));
+  EXPECT_EQ(harness.written[0].back(), frame_of(kGateway, mac_number(1), 1, 0, 96)) << "no tag";
+  EXPECT_TRUE(other.up());
+  EXPECT_EQ(nic_of(other).vlans.pvid(), 8);
+}
+
 TEST_F(RightsTest, a_host_uses_the_nics_of_its_rights) {
   source.rights[1].nics = {1};
   ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
