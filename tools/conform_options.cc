@@ -115,6 +115,15 @@ base::Status check_keys(const ConformArguments& typed, const ConformOptions& opt
   return {};
 }
 
+base::Status check_reports(const ConformArguments& typed) {
+  std::vector<std::string> reports{typed.junit, typed.json, typed.html};
+  std::erase(reports, "");
+  std::ranges::sort(reports);
+  const auto twice = std::ranges::adjacent_find(reports);
+  if (twice == reports.end()) return {};
+  return base::Error("two reports cannot have the file " + *twice);
+}
+
 }  // namespace
 
 void add_conform(CLI::App& app, ConformArguments& into) {
@@ -177,11 +186,13 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
   if (out.has_role) out.role = role->second;
   const bool is_unit = out.has_role && out.role == Role::kUnit;
   out.is_list = typed.list;
-  if (out.is_list && (out.has_role || typed.role.empty())) return out;
+  const base::Error bad_role("conform: --as must be host, iou, switch or manager");
+  if (!out.has_role && !typed.role.empty()) return bad_role;
+  if (out.is_list) return out;
   if (typed.target.empty() && typed.listen.empty()) {
     return base::Error("conform: --target or --listen is missing");
   }
-  if (!out.has_role) return base::Error("conform: --as must be host, iou, switch or manager");
+  if (!out.has_role) return bad_role;
   if (is_unit ? !typed.target.empty() : !typed.listen.empty()) {
     return base::Error(is_unit ? "conform: --as iou takes --listen, not --target"
                                : "conform: --as " + typed.role + " takes --target, not --listen");
@@ -228,12 +239,7 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
     for (const auto& [pattern, why] : out.skips) patterns.push_back(pattern);
     if (auto known = check_patterns(patterns, "--skip", out.role); !known) return known.error();
   }
-  std::vector<std::string> reports{typed.junit, typed.json, typed.html};
-  std::erase(reports, "");
-  std::ranges::sort(reports);
-  if (const auto twice = std::ranges::adjacent_find(reports); twice != reports.end()) {
-    return base::Error("two reports cannot have the file " + *twice);
-  }
+  if (auto reports = check_reports(typed); !reports) return reports.error();
   out.junit = typed.junit;
   out.json = typed.json;
   out.html = typed.html;

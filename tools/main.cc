@@ -249,7 +249,6 @@ int run(const std::string& command, const Arguments& typed) {
   if (command == "keygen") return tools::make_key(typed.key_file);
   if (command == "pubkey") return tools::print_public_key(typed.key_file);
   if (command == "bench") return run_checked(tools::check_bench(typed.bench), tools::run_bench);
-  if (command == "raw") return run_checked(tools::check_raw(typed.raw), tools::run_raw);
   if (command == "conform")
     return run_checked(tools::check_conform(typed.conform), tools::run_conform);
   if (command == "sim") return run_checked(tools::check_sim(typed.sim), tools::run_sim);
@@ -275,8 +274,10 @@ std::string command_of(const CLI::App& app) {
 
 // CLI11 would only report that a command is missing.
 bool is_unknown_command(const CLI::App& app, const std::vector<const char*>& words) {
-  if (words.size() < 2 || words[1][0] == '-') return false;
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == words[1]; };
+  if (words.size() < 2) return false;
+  const std::string_view first = words[1];
+  if (first.starts_with('-') && first != "--") return false;
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == first; };
   return app.get_subcommands(is_named).empty();
 }
 
@@ -291,6 +292,11 @@ std::vector<const char*> words_of(int argc, char** argv) {
 }
 
 int run_typed(int argc, char** argv) {
+  const std::vector<const char*> words = words_of(argc, argv);
+  // It has a file of options, which only a parser without commands reads.
+  if (words.size() > 1 && std::string_view(words[1]) == "raw") {
+    return tools::run_raw(static_cast<int>(words.size()) - 1, words.data() + 1);
+  }
   Arguments typed;
   const auto app = control::make_app(
       "splitnic",
@@ -298,7 +304,6 @@ int run_typed(int argc, char** argv) {
       "datagrams over it; simulate a fabric; decrypt captures; check implementations of the "
       "protocol.");
   add_commands(*app, typed);
-  const std::vector<const char*> words = words_of(argc, argv);
   if (is_unknown_command(*app, words)) {
     return bad_usage("unknown command '" + std::string(words[1]) + "' (see --help)");
   }
@@ -306,6 +311,9 @@ int run_typed(int argc, char** argv) {
           control::run_parser(*app, static_cast<int>(words.size()), words.data())) {
     std::fputs(refusal->text.c_str(), refusal->exit_code == control::kExitOk ? stdout : stderr);
     return refusal->exit_code;
+  }
+  if (const auto checked = control::check_commands(*app); !checked) {
+    return bad_usage(checked.error().text());
   }
   return run(command_of(*app), typed);
 }

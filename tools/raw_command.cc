@@ -6,25 +6,27 @@
 #include "tools/raw_node.h"
 
 namespace splitnic::tools {
+namespace {
 
-void add_raw(CLI::App& app, RawArguments& into) {
-  auto* raw = app.add_subcommand(
-      "raw", "IPv6 of this machine over the fabric, to the LAN at the leg of a switch");
+constexpr const char* kAbout =
+    "IPv6 of this machine over the fabric, to the LAN at the leg of a switch";
+
+void add_options(CLI::App& raw, RawArguments& into) {
   into.common.queues = "1";
   into.common.payload_crc = "on";
-  raw->add_option("--connect", into.connect,
-                  "The leg, by its name in the topology: udp://NAME:1?via=SWITCH:PORT or "
-                  "shm://NAME?via=PORT")
+  raw.add_option("--connect", into.connect,
+                 "The leg, by its name in the topology: udp://NAME:1?via=SWITCH:PORT or "
+                 "shm://NAME?via=PORT")
       ->required()
       ->type_name("ADDR");
-  raw->add_option("--interface", into.interface,
-                  "The interface to create, or to use if it exists; its addresses are yours")
+  raw.add_option("--interface", into.interface,
+                 "The interface to create, or to use if it exists; its addresses are yours")
       ->required()
       ->type_name("tun:NAME");
-  control::add_repeated(*raw, "--peer", into.peers, "Public key of the switch; with --key-file",
+  control::add_repeated(raw, "--peer", into.peers, "Public key of the switch; with --key-file",
                         "KEY");
-  control::add_key_options(*raw, into.common.keys, "Process");
-  control::add_process_options(*raw, into.common, "Process");
+  control::add_key_options(raw, into.common.keys, "Process");
+  control::add_process_options(raw, into.common, "Process");
 }
 
 base::Result<RawOptions> check_raw(const RawArguments& typed) {
@@ -62,9 +64,22 @@ base::Result<RawOptions> check_raw(const RawArguments& typed) {
   return out;
 }
 
-int run_raw(const RawOptions& options) {
-  base::set_log_level(options.common.log_level);
-  return run_raw_node(options);
+}  // namespace
+
+void add_raw(CLI::App& app, RawArguments& into) {
+  add_options(*app.add_subcommand("raw", kAbout), into);
+}
+
+int run_raw(int argc, const char* const* argv) {
+  RawArguments typed;
+  const auto app = control::make_app("splitnic raw", kAbout);
+  app->set_version_flag();  // it is that of splitnic
+  add_options(*app, typed);
+  const auto outcome =
+      control::parse_options<RawOptions>(*app, argc, argv, [&typed] { return check_raw(typed); });
+  if (!outcome.options) return control::print_text(outcome.exit_code, outcome.text);
+  base::set_log_level(outcome.options->common.log_level);
+  return run_raw_node(*outcome.options);
 }
 
 }  // namespace splitnic::tools

@@ -28,9 +28,10 @@ struct RawOptions {
   control::CommonOptions common;
 };
 
+// For the list of commands and its help.
 void add_raw(CLI::App& app, RawArguments& into);
-base::Result<RawOptions> check_raw(const RawArguments& typed);
-// Returns the exit status.
-int run_raw(const RawOptions& options);
+// Reads the words of the command, of which the first is its name, and the file of --config. Returns
+// the exit status.
+int run_raw(int argc, const char* const* argv);
 
 }  // namespace splitnic::tools

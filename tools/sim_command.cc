@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "control/config/parse_outcome.h"
@@ -58,9 +60,14 @@ base::Result<std::unique_ptr<simulation::Simulator>> make_simulator(
 }
 
 // Opened before the run, so that a run is not for nothing.
-base::Result<std::ofstream> open_output(const std::string& option, const std::string& path) {
+base::Result<std::ofstream> open_output(const std::string& option, const std::string& path,
+                                        const std::string& topology) {
   std::ofstream file;
   if (path.empty()) return file;
+  std::error_code missing;
+  if (std::filesystem::equivalent(path, topology, missing)) {
+    return base::Error(option + ": " + path + " is the topology file: name another one");
+  }
   file.open(path, std::ios::binary | std::ios::trunc);
   if (!file) return base::Error::from_errno(option + " " + path, errno);
   return file;
@@ -85,9 +92,9 @@ int run_sim(const SimOptions& options) {
   const auto routing = fabric::make_routing(topology.routing, topology.tables_per);
   auto simulator = make_simulator(options, topology, *routing);
   if (!simulator) return fail(simulator.error().text());
-  auto json = open_output("--json", options.json);
+  auto json = open_output("--json", options.json, options.topology_path);
   if (!json) return fail(json.error().text());
-  auto svg = open_output("--svg", options.svg);
+  auto svg = open_output("--svg", options.svg, options.topology_path);
   if (!svg) return fail(svg.error().text());
 
   const std::clock_t begin = std::clock();

@@ -59,11 +59,35 @@ GivenOptions given_options(const CLI::App& app) {
   return given;
 }
 
+namespace {
+
+base::Error empty_value(const std::string& option) {
+  return base::Error(option + ": the value is empty: give one, or leave the option out");
+}
+
+}  // namespace
+
 base::Status check_not_empty(const GivenOptions& given) {
   for (const auto& [option, values] : given.values) {
-    if (std::ranges::count(values, "") > 0) {
-      return base::Error("--" + option + ": the value is empty: give one, or leave the option out");
+    if (std::ranges::count(values, "") > 0) return empty_value("--" + option);
+  }
+  return {};
+}
+
+base::Status check_commands(const CLI::App& app) {
+  for (const CLI::App* at = &app; at != nullptr;) {
+    const std::vector<CLI::App*> typed = at->get_subcommands();
+    const CLI::App* const next = typed.empty() ? nullptr : typed.front();
+    for (const CLI::Option* option : at->get_options()) {
+      if (option->count() == 0) continue;
+      if (next != nullptr) {
+        return base::Error(at->get_name() + ": " + option->get_name() + " is in front of " +
+                           next->get_name() + ": put it behind");
+      }
+      const bool is_blank = std::ranges::count(option->results(), "") > 0;
+      if (is_blank && !option->get_positional()) return empty_value(option->get_name());
     }
+    at = next;
   }
   return {};
 }

@@ -24,6 +24,9 @@ GivenOptions given_options(const CLI::App& app);
 // Returns an error if the value of an option is empty, as that of a variable of a shell that is not
 // set.
 base::Status check_not_empty(const GivenOptions& given);
+// Of a parser with commands, after run_parser(): returns an error if an option stands in front of
+// the command that follows it, which has options of the same names, or has an empty value.
+base::Status check_commands(const CLI::App& app);
 // Returns the error of an option with its place in the configuration file, if it is from there.
 std::string with_place(const CLI::App& app, const std::string& error);
 // Returns nothing if the program may continue.

@@ -66,7 +66,8 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
     case Command::kEndCapture:
       return reply({ReplyStatus::kBadRequest, "monitor and capture need a client that stays"});
     case Command::kReload:  // of the control thread, where the program has something to reload
-      return reply({ReplyStatus::kBadRequest, "reload is for the I/O unit"});
+      return reply(
+          {ReplyStatus::kBadRequest, "nothing is read again here: start the program again"});
   }
 }
 

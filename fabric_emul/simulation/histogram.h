@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,7 +26,8 @@ class Histogram {
 
   // The time that this share of the times does not exceed, rounded up to a step; 0 of nothing.
   SimTime percentile(double percent) const {
-    const auto wanted = static_cast<std::uint64_t>(static_cast<double>(count_) * percent / 100);
+    const auto wanted =
+        static_cast<std::uint64_t>(std::ceil(static_cast<double>(count_) * percent / 100));
     std::uint64_t below = 0;
     for (std::size_t step = 0; step < counts_.size(); ++step) {
       below += counts_[step];

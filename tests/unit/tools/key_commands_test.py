@@ -45,6 +45,12 @@ class KeyCommandsTest(unittest.TestCase):
         with open(self.path, encoding="ascii") as file:
             self.assertEqual(file.read(), private)
 
+    def test_an_empty_path_prints_no_private_key(self):
+        refused = run("keygen", "--out", "")
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn("--out: the value is empty", refused.stderr)
+        self.assertEqual(refused.stderr.count("\n"), 1)
+
     def test_printed_keys_differ_and_have_the_form_of_curve25519(self):
         keys = {run("keygen").stdout for _ in range(5)}
         self.assertEqual(len(keys), 5)

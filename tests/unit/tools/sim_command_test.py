@@ -69,6 +69,19 @@ class SimCommandTest(unittest.TestCase):
         self.assertEqual((done.returncode, more["deadlock"]), (0, []))
         self.assertGreater(more["bits_per_second"], layered["bits_per_second"])
 
+    def test_the_topology_file_is_not_overwritten(self):
+        ring = self.make("ring:4")
+        with open(ring, encoding="ascii") as file:
+            before = file.read()
+        link = self.path("link.toml")
+        os.symlink(ring, link)
+        for option, path in (("--json", ring), ("--svg", ring), ("--json", link)):
+            refused = run(ring, option, path)
+            self.assertEqual((refused.returncode, refused.stdout), (1, ""))
+            self.assertIn(f"{option}: {path} is the topology file", refused.stderr)
+            with open(ring, encoding="ascii") as file:
+                self.assertEqual(file.read(), before)
+
     def test_a_tree_with_a_failed_spine(self):
         fat = self.make("fattree:4")
         picture = self.path("out.svg")

@@ -54,7 +54,9 @@ TEST_F(DaemonTest, B_04_the_service_manager_hears_of_a_reload_while_the_program_
 
 TEST_F(DaemonTest, reload_is_refused_by_a_program_that_has_nothing_to_reload) {
   start();
-  EXPECT_EQ(ask(request(Command::kReload)).status, ReplyStatus::kBadRequest);
+  EXPECT_EQ(
+      ask(request(Command::kReload)),
+      (Reply{ReplyStatus::kBadRequest, "nothing is read again here: start the program again"}));
   EXPECT_EQ(stop(), 0);
 }
 

@@ -350,6 +350,15 @@ TEST(SimulationTest, percentiles_are_within_a_step) {
   EXPECT_EQ(histogram.percentile(100), SimTime::max());
 }
 
+// As of a run in which few cells arrive: at least that share of the times is not longer.
+TEST(SimulationTest, percentiles_of_few_times) {
+  Histogram histogram;
+  for (const int time : {10, 20, 30}) histogram.add(SimTime(time));
+  EXPECT_EQ(histogram.percentile(1), SimTime(10));
+  EXPECT_EQ(histogram.percentile(50), SimTime(20));
+  EXPECT_EQ(histogram.percentile(99), SimTime(30));
+}
+
 TEST(SimulationTest, topologies_of_every_form) {
   const Topology tree = made("fattree:16");
   EXPECT_EQ(tree.switches.size(), 320U);
