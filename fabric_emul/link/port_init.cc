@@ -6,6 +6,16 @@
 #include "fabric_emul/link/port.h"
 
 namespace splitnic::fabric {
+namespace {
+
+// A HELLO of a peer that did not know us yet, while its link is up. In the full profile READY to it
+// would restart our side, and the peer may be up by its ANSWER: it is challenged, which it ignores
+// then.
+bool is_of_earlier(const Init& hello, const Link& link) {
+  return link.up() && link.is_full_profile() && hello.peer_instance == 0;
+}
+
+}  // namespace
 
 void Port::on_init(base::Time now, const FlitView& flit, const PeerAddress& from, PortLink*& link) {
   context_.counters.add(LinkCounter::kRxInit);
@@ -42,7 +52,8 @@ void Port::on_hello(base::Time now, const Init& init, const PeerAddress& from, P
   const InitReason reason = context_.terms.check(init);
   if (reason != InitReason::kNone) return refuse(init, from, reason);
   const PortLink* known = known_peer(init.eui64, from);
-  if (known != nullptr && known->address() == from && known->peer_instance() == init.instance) {
+  if (known != nullptr && known->address() == from && known->peer_instance() == init.instance &&
+      !is_of_earlier(init, *known)) {
     return accept(now, init, from, link);
   }
   Init challenge = context_.terms.state(InitStep::kChallenge, init.mcp_max);

@@ -312,4 +312,45 @@ TEST(LinkUpTest, init_that_means_nothing_here_is_dropped_and_counted) {
   EXPECT_THAT(w.a->watch.events, ElementsAre("up"));
 }
 
+// The lanes of the full profile begin at each INIT that the listener takes.
+struct FullWorld : World {
+  FullWorld()
+      : World({}, with_profile(config_of(0xA, 100, true), LinkProfile::kFull),
+              with_profile(config_of(0xB, 200), LinkProfile::kFull)) {}
+  void expect_one_link_that_carries() {
+    EXPECT_THAT(a->watch.events, ElementsAre("up"));
+    EXPECT_THAT(b->watch.events, ElementsAre("up"));
+    ASSERT_TRUE(write(a->link(), pattern(100, 1)));
+    ASSERT_TRUE(write(b->link(), pattern(100, 2)));
+    pump();
+    EXPECT_EQ(a->cells, Cells{pattern(100, 2)});
+    EXPECT_EQ(b->cells, Cells{pattern(100, 1)});
+  }
+};
+
+TEST(LinkUpTest, P_INIT_10_P_INIT_18_a_late_hello_restarts_no_link_of_the_full_profile) {
+  FullWorld w;
+  std::vector<std::byte> hello;
+  w.listener_faults.drop_received([&](base::Bytes datagram) {
+    if (hello.empty()) hello.assign(datagram.begin(), datagram.end());
+    return false;
+  });
+  w.connect();
+  EXPECT_EQ(w.client_at.send(w.listener_at.address(), hello, hello.size()),
+            Underlay::SendStatus::kSent);
+  w.pump();
+  EXPECT_EQ(w.b->count(LinkCounter::kRxDropChallenge), 1U);
+  w.expect_one_link_that_carries();
+}
+
+TEST(LinkUpTest, P_INIT_10_a_lost_ready_comes_again_in_the_full_profile) {
+  FullWorld w;
+  unsigned received = 0;
+  w.client_faults.drop_received([&](base::Bytes) { return ++received == 2; });  // behind CHALLENGE
+  w.connect();
+  EXPECT_EQ(w.b->count(LinkCounter::kRxInit), 1U);
+  w.run(200ms);
+  w.expect_one_link_that_carries();
+}
+
 }  // namespace splitnic::fabric::link_up_test
