@@ -65,8 +65,12 @@ void Unit::take_init(const Event& event) {
         link_.profile = theirs.profile;
       }
       if (!replies_to_hello) return;
-      if (is_known) start_lanes(theirs, theirs.nonce, false);
-      return send(reply_to(is_known ? InitStep::kReady : InitStep::kChallenge, theirs));
+      // In the full profile one that does not know this instance came late. [P-INIT-10]
+      if (!is_known || (is_full() && theirs.peer_instance == 0)) {
+        return send(reply_to(InitStep::kChallenge, theirs));
+      }
+      start_lanes(theirs, theirs.nonce, false);
+      return send(reply_to(InitStep::kReady, theirs));
     case InitStep::kAnswer:
       if (!replies_to_hello || theirs.echo != link_.token) return;
       if (!is_known) is_connected_ = false;

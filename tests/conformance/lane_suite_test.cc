@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "conformance/report/decode.h"
 #include "conformance/selection.h"
@@ -60,6 +62,36 @@ TEST(ConformanceLanes, cases_of_another_profile_are_skipped_with_the_reason) {
   UnitTarget full({.is_full = true});
   const Report of_full = run_unit(full, {"flit.good"});
   EXPECT_EQ(of_full.results.at(0).expected, "for links of the speed and shm profiles");
+}
+
+// A host that was slow to read CHALLENGE has sent HELLO once more behind its ANSWER: the lanes of
+// both ends stay those of ANSWER. The host retransmits the flit in whose place HELLO comes.
+TEST(ConformanceLanes, P_INIT_10_a_late_hello_does_not_restart_the_lanes_of_the_suite) {
+  RelayBytes hello;
+  std::optional<std::uint64_t> nonce;
+  bool is_due = false;
+  const Rule repeats_hello = [&](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (to != To::kSuite) return true;
+    if (std::exchange(is_due, false)) datagram = hello;
+    if (fabric::parse_flit(datagram, flit) != fabric::FlitError::kNone ||
+        flit.header.type != fabric::FlitType::kInit ||
+        fabric::parse_init(flit.payload, init) != fabric::InitError::kNone) {
+      return true;
+    }
+    if (init.step == fabric::InitStep::kHello && hello.empty()) hello = datagram;
+    if (init.step == fabric::InitStep::kAnswer && !nonce) {
+      nonce = init.nonce;
+      is_due = true;
+    }
+    return true;
+  };
+  HostTarget target({.rule = repeats_hello, .is_full = true});
+  UnitSuite suite(target.line(), {.timeout = 1s});
+  ASSERT_TRUE(suite.is_reachable());
+  ASSERT_TRUE(nonce);
+  EXPECT_EQ(target.line().lanes().nonce(), *nonce);
 }
 
 // The suite retransmits what it has sent, so a right target does not fail for a flit that was
