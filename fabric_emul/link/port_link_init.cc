@@ -83,7 +83,8 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   if (is_running && !is_repeated) take_down(now, LinkEvent::kEnded, "peer re-initialised");
   path_.expire(now);
   // A repeated INIT of the same peer changes no mode: its copies may arrive in any order.
-  const bool is_known = peer_instance() == init.instance && address() == from && !has_moved;
+  const bool stays = peer_instance() == init.instance && !has_moved;
+  const bool is_known = stays && address() == from;
   if (!is_known) set_payload_crc(context_.crc_terms.decide(init, path_kind(from)));
   handshake_.apply(LinkEvent::kAssigned);
   if (from != address()) path_bytes_until_ = {};
@@ -92,7 +93,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   handshake_.adopt(init, lids->local, lids->remote);
   const std::size_t bytes = recent_path_bytes(now);
   const std::uint16_t mcp = mcp_of(bytes);
-  if (!is_repeated) agree_on_mcp(std::min(mcp, init.mcp_max), is_known);
+  if (!is_repeated) agree_on_mcp(std::min(mcp, init.mcp_max), stays);
   Init ready = make_init(InitStep::kReady, mcp);
   ready.echo = init.nonce;
   context_.crc_terms.state(ready, payload_crc());

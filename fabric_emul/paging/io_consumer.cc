@@ -20,8 +20,14 @@ base::Status IoConsumer::submit(std::span<const RegionIo> regions, std::uint64_t
     return {};
   }
   if (queue_.size() == queued_max_) return base::Error("an I/O request: the queue is full");
-  queue_.push_back({id, {regions.begin(), regions.end()}});
-  return issue_queued();
+  const std::uint64_t number = ++submitted_;
+  queue_.push_back({id, {regions.begin(), regions.end()}, number});
+  const auto issued = issue_queued();
+  if (issued) return {};
+  // It may have been issued, and the error be that of a request which came from within.
+  const auto removed =
+      std::erase_if(queue_, [&](const Request& request) { return request.number == number; });
+  return removed > 0 ? issued : base::Status();
 }
 
 base::Status IoConsumer::finish(MemoryHandle region) {

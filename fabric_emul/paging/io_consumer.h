@@ -41,8 +41,9 @@ class IoConsumer final : public SwapConsumer {
   void add_region(MemoryHandle region, std::atomic<std::uint32_t>& word) { words_[region] = &word; }
 
   // Issues the request if every region admits its I/Os; else counts none of them, queues the
-  // request in order and asks for the regions that are to be quiescent. Refused: a region that was
-  // not added; the queue is full.
+  // request in order and asks for the regions that are to be quiescent. Refused, and not queued: a
+  // region that was not added; the queue is full; a region of this request, or of one in front of
+  // it, that is to be quiescent and no longer in the care of the arbitrator.
   base::Status submit(std::span<const RegionIo> regions, std::uint64_t id);
   base::Status submit(MemoryHandle region, std::uint64_t id, IoCount ios);
   // One I/O of an issued request against this region has completed.
@@ -57,6 +58,7 @@ class IoConsumer final : public SwapConsumer {
   struct Request {
     std::uint64_t id;
     std::vector<RegionIo> regions;
+    std::uint64_t number;  // of submit()
   };
   CurrentIo word_of(MemoryHandle region) { return CurrentIo(*words_.at(region)); }
   bool begin(std::span<const RegionIo> regions);
@@ -68,6 +70,7 @@ class IoConsumer final : public SwapConsumer {
   std::map<MemoryHandle, std::atomic<std::uint32_t>*> words_;
   std::deque<Request> queue_;
   std::size_t queued_max_;
+  std::uint64_t submitted_ = 0;
   bool is_issuing_ = false;  // inside of issue_queued(), which a region that comes in calls again
 };
 

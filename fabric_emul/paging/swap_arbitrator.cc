@@ -16,6 +16,7 @@ base::Status SwapArbitrator::adopt(MemoryHandle region, SwapConsumer& consumer) 
     return base::Error("adopting a region: it has no current-I/O word, so it stays pinned");
   }
   if (regions_.contains(region)) return base::Error("adopting a region: it is adopted");
+  forget_deregistered();
   std::vector<const std::byte*> frames;
   for (std::size_t i = 0; i < entry->att->page_count(); ++i) {
     const std::byte* const frame = entry->att->page(i);
@@ -133,6 +134,14 @@ base::Result<SwapArbitrator::Region*> SwapArbitrator::find(MemoryHandle region) 
   if (table_.entry(region) != nullptr) return &found->second;
   forget(region);
   return base::Error("the region is no longer registered");
+}
+
+void SwapArbitrator::forget_deregistered() {
+  std::erase_if(regions_, [&](const auto& one) {
+    if (table_.entry(one.first) != nullptr) return false;
+    std::erase(wanted_, one.first);
+    return true;
+  });
 }
 
 bool SwapArbitrator::is_owned(const std::byte* frame) const {

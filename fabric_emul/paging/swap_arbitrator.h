@@ -65,7 +65,8 @@ class SwapArbitrator {
 
   // Takes a region into its care. Refused: not quiescable [S004-09], a page that is no frame of
   // the arena, or one of a region that is here already. From now on the frames are the
-  // arbitrator's to free; no pinned entry may name them. The consumer outlives its region's stay.
+  // arbitrator's to free; no pinned entry may name them. The consumer outlives its region's stay. A
+  // region that is deregistered without forget() leaves its frames to its owner.
   base::Status adopt(MemoryHandle region, SwapConsumer& consumer);
   // Lets it go as it is: what is in stays in, what is out is lost.
   void forget(MemoryHandle region);
@@ -101,6 +102,7 @@ class SwapArbitrator {
   };
 
   base::Result<Region*> find(MemoryHandle region);
+  void forget_deregistered();
   bool is_owned(const std::byte* frame) const;
   void swap_out(MemoryHandle handle, Region& region);
   void swap_in(MemoryHandle handle, Region& region);

@@ -89,6 +89,11 @@ class Qp {
     context_.checks_packet_crc = peer_sends_packet_crc;
   }
   void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
+  // The first numbers that its next connection sends, unless modify() gives others. REQUIRES RESET.
+  void set_start(Psn psn, Lcn lcn) {
+    context_.attr.send_psn = psn;
+    context_.attr.send_lcn = lcn;
+  }
 
   // RD, qp_rd.cc. The calls of an end-to-end context, for the message that is in flight on it.
   std::size_t emit_rd(Link& link, const EePlace& place);

@@ -201,6 +201,11 @@ base::Status Adapter::modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAtt
   auto done = qp->modify(to, given, values);
   // Nobody has described the peer's queue pair, but behind routers both ends send the packet CRC.
   if (done && binds) qp->connect(*link, link->crosses_routers());
+  if (done && to == QpState::kReset) {
+    const Psn psn(random_.next32());
+    const Lcn lcn(random_.next32());
+    qp->set_start(psn, lcn);
+  }
   return done;
 }
 

@@ -85,7 +85,8 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   base::Result<Qpn> create_stream(const StreamInit& init, base::Time now);
   StreamTable& streams() { return streams_; }
   // INIT -> RTR binds a queue pair of a connected service to the link that leads to
-  // values.remote_lid. Returns an error if there is none.
+  // values.remote_lid. Returns an error if there is none. RESET draws new start numbers, so that
+  // late cells of this connection are not of the next one.
   base::Status modify_qp(Qpn qpn, QpState to, AttrMask given, const QpAttr& values);
   // RESET -> INIT, so that receives can be posted before the peer knows of the queue pair.
   base::Status prepare_qp(Qpn qpn);
@@ -107,8 +108,8 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   // IPv6 datagrams that match go to this Raw queue pair until it is destroyed [S000-14].
   base::Status add_raw_filter(Qpn qpn, const RawFilter& filter);
 
-  // The description of a queue pair for CONNECT. Its start numbers were drawn at creation. The
-  // connection manager adds what depends on the link.
+  // The description of a queue pair for CONNECT. Its start numbers were drawn at creation, or when
+  // it went to RESET. The connection manager adds what depends on the link.
   MgmtPair describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max);
   // Takes the queue pair from RESET or INIT to RTS with the peer's description, over this link.
   // Returns an error and changes nothing if the services differ or the queue pair is connected

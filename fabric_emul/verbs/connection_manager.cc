@@ -122,21 +122,21 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
     return;
   }
   m.partition = *own;
-  if (m.kind == MgmtKind::kConnectReq) return on_request(link, m);
-  if (m.kind == MgmtKind::kDisc) return on_disc(link, m, *own);
+  if (m.kind == MgmtKind::kConnectReq) return on_request(link, m, now);
+  if (m.kind == MgmtKind::kDisc) return on_disc(link, m, *own, now);
   const bool is_of_names = m.kind == MgmtKind::kResolve || m.kind == MgmtKind::kResolved;
   if (is_of_names || at == connections_.end() || at->second.link != &link) {
     return counters_.add(ConnectionCounter::kDropState);
   }
   if (m.kind == MgmtKind::kDiscRep) {
-    if (at->second.state == State::kClosing) connections_.erase(at);
+    if (at->second.state == State::kClosing) remove(at, now);
     return;
   }
   if (m.kind == MgmtKind::kConnectRtu) return;  // the passive side is ready since its REP
   on_reply(at, m, now);
 }
 
-void ConnectionManager::on_request(Link& link, const Mgmt& m) {
+void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
   const ConnectionId id(m.transaction);
   const auto known = find(id, link);
   const bool is_from_here = known != connections_.end() && known->second.link != &link &&
@@ -150,6 +150,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m) {
     }
     return;
   }
+  if (has_ended(id, now)) return counters_.add(ConnectionCounter::kDropState);
   Mgmt reply = make(MgmtKind::kConnectRep, id, link);
   const MgmtReject code = handler_->on_connect_request(id, link, m, reply);
   if (code != MgmtReject::kNone) {
@@ -191,15 +192,34 @@ void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time n
   send(*c.link, c.partition, make(MgmtKind::kConnectRtu, id, *c.link));
 }
 
-void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own) {
+void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own, base::Time now) {
   const ConnectionId id(m.transaction);
   send(link, own, make(MgmtKind::kDiscRep, id, link));
   const auto at = find(id, link);
-  if (at == connections_.end() || at->second.link != &link) return;
+  if (at == connections_.end()) return add_ended(id, now);  // its request may still come
+  if (at->second.link != &link) return;
   const bool is_news = at->second.state != State::kClosing;
-  connections_.erase(at);
+  remove(at, now);
   counters_.add(ConnectionCounter::kDisconnects);
   if (is_news) handler_->on_disconnected(id, "the peer disconnected");
+}
+
+void ConnectionManager::add_ended(ConnectionId id, base::Time now) {
+  if (has_ended(id, now)) return;
+  while (!ended_.empty() && (ended_.size() == kEndedMax || ended_.front().until <= now)) {
+    ended_.pop_front();
+  }
+  ended_.push_back({id, now + kEndedKnown});
+}
+
+bool ConnectionManager::has_ended(ConnectionId id, base::Time now) const {
+  return std::ranges::any_of(ended_,
+                             [&](const Ended& one) { return one.id == id && now < one.until; });
+}
+
+ConnectionManager::Table::iterator ConnectionManager::remove(Table::iterator at, base::Time now) {
+  add_ended(at->first.id, now);
+  return connections_.erase(at);
 }
 
 void ConnectionManager::on_link_up(Link& link, base::Time now) {
@@ -258,7 +278,7 @@ void ConnectionManager::on_time(base::Time now) {
     }
     const bool is_closing = c.state == State::kClosing;
     if (is_closing && c.tries >= kDiscTries) {
-      at = connections_.erase(at);
+      at = remove(at, now);
       continue;
     }
     // The peer may be alive behind a cut cable and still have its queue pairs: DISC is sent when

@@ -127,10 +127,22 @@ class ConnectionManager {
     PartitionKey partition;
   };
   static constexpr std::size_t kOrphansMax = 256;  // the oldest are forgotten
+  // A connection that has ended: a late copy of its request makes no other one, which the peer
+  // would not know, and not end.
+  struct Ended {
+    ConnectionId id;
+    base::Time until{};
+  };
+  static constexpr std::size_t kEndedMax = 256;  // the oldest are forgotten
+  static constexpr base::Duration kEndedKnown = std::chrono::seconds(60);  // as a number rests
 
-  void on_request(Link& link, const Mgmt& m);
+  void on_request(Link& link, const Mgmt& m, base::Time now);
   void on_reply(Table::iterator at, const Mgmt& m, base::Time now);
-  void on_disc(Link& link, const Mgmt& m, PartitionKey own);
+  void on_disc(Link& link, const Mgmt& m, PartitionKey own, base::Time now);
+  void add_ended(ConnectionId id, base::Time now);
+  bool has_ended(ConnectionId id, base::Time now) const;
+  // Returns the connection behind it.
+  Table::iterator remove(Table::iterator at, base::Time now);
   Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
   // The connection of this id that has `link`, or else one that has another link, or end().
   Table::iterator find(ConnectionId id, const Link& link);
@@ -149,6 +161,7 @@ class ConnectionManager {
   Table connections_;
   std::pair<const Link*, const Link*> loopback_{};
   std::deque<Orphan> orphans_;
+  std::deque<Ended> ended_;
   base::Counters<ConnectionCounter> counters_;
 };
 

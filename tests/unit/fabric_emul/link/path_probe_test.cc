@@ -104,6 +104,24 @@ TEST(PathProbe, L_33_one_end_that_finds_less_has_the_other_probe) {
   }
 }
 
+// Queue pairs of the listening end still have the longer cells of the path before.
+TEST(PathProbe, L_33_the_listening_end_reports_that_a_client_moved_to_a_narrower_path) {
+  World w;
+  w.connect();
+  const std::uint16_t before = w.a->link().mcp();
+  w.hub.set_datagram_bytes_max(1000);
+  End moved(w.hub.add_endpoint(), config_of(0xB, 200));
+  moved.port.connect(w.listener_at.address(), w.clock.now());
+  for (int i = 0; i < 3; ++i) {
+    w.pump();
+    moved.receive(w.clock.now());
+  }
+  ASSERT_THAT(moved.watch.events, ElementsAre("up"));
+  EXPECT_LT(w.a->link().mcp(), before);
+  EXPECT_EQ(w.a->link().mcp(), moved.link().mcp());
+  EXPECT_THAT(w.a->watch.events, ElementsAre("up", "narrowed"));
+}
+
 TEST(PathProbe, H_6_a_report_of_a_path_that_is_wide_changes_nothing) {
   World w;
   w.connect();

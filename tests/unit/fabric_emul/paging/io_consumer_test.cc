@@ -114,6 +114,28 @@ TEST_F(IoConsumerTest, a_bit_that_the_arbitrator_did_not_set_stops_its_requests_
   EXPECT_EQ(arbitrator_.state(one_), State::kIn);
 }
 
+TEST_F(IoConsumerTest, S004_09_the_frame_of_a_region_that_was_deregistered_is_adopted_once_more) {
+  const std::vector<std::byte*> pages{table_.entry(one_)->att->page(0)};
+  ASSERT_TRUE(table_.regions().deregister(one_));
+  std::atomic<std::uint32_t> word{0};
+  const MemoryHandle next =
+      table_.regions()
+          .register_pages(PdId(1), {pages, 12, 0, 4096}, kAccessRights, {{}, {}, nullptr, &word})
+          .value();
+  EXPECT_TRUE(arbitrator_.adopt(next, consumer_));
+  EXPECT_FALSE(goes_out(one_));
+  EXPECT_TRUE(goes_out(next));
+}
+
+TEST_F(IoConsumerTest, a_request_that_is_refused_is_not_queued) {
+  ASSERT_TRUE(goes_out(one_));
+  ASSERT_TRUE(table_.regions().deregister(one_));
+  EXPECT_FALSE(consumer_.submit(one_, 1, {.channel = 1, .memory = 0}));
+  EXPECT_EQ(consumer_.queued(), 0U);
+  EXPECT_TRUE(consumer_.submit(two_, 2, {.channel = 1, .memory = 0}));
+  EXPECT_EQ(issued_, Ids{2});
+}
+
 TEST_F(IoConsumerTest, a_region_that_was_not_added_is_refused) {
   const MemoryHandle unknown(one_.value ^ two_.value ^ 0xFFFF);
   EXPECT_FALSE(consumer_.submit(std::array{RegionIo{one_, {.channel = 1, .memory = 0}},

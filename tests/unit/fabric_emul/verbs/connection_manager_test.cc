@@ -241,6 +241,37 @@ TEST(ConnectionManagerTest, F_48_cells_for_another_instance_are_dropped) {
   EXPECT_EQ(two.left(), 0U);
 }
 
+// A datagram may come late: behind the DISC of its connection, or first behind it.
+TEST(ConnectionManagerTest, X_46_a_late_request_makes_no_connection_that_nobody_ends) {
+  for (const bool is_first_lost : {false, true}) {
+    Two two;
+    two.pair.b().tap.is_recording = true;
+    if (is_first_lost) {
+      two.pair.a().faults.drop_received(
+          [](base::Bytes datagram) { return datagram.size() > kFlitHeaderBytes; });
+    }
+    const ConnectionId id = two.b.connect();
+    if (is_first_lost) {
+      two.pair.run_for(10ms);
+      two.pair.a().faults.drop_received({});
+    } else {
+      ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }));
+    }
+    const int requests = two.a.requests;
+    EXPECT_EQ(requests, is_first_lost ? 0 : 1);
+    ASSERT_FALSE(two.pair.b().tap.cells.empty());
+    const auto request = two.pair.b().tap.cells.front();
+    ASSERT_TRUE(request.sent);
+    two.pair.b().adapter->connections().disconnect(id, two.pair.now());
+    ASSERT_TRUE(two.pair.run_until([&] { return two.left() == 0; }));
+    two.pair.run_for(1s);
+    two.pair.a().tap.inject(two.pair.address(1), request.bytes);
+    two.pair.run_for(10ms);
+    EXPECT_EQ(two.a.requests, requests);
+    EXPECT_EQ(two.left(), 0U);
+  }
+}
+
 // A reply to a question for a switch, with the transaction of a request: with pairs as CONNECT_REP
 // has them, and without.
 TEST(ConnectionManagerTest, X_46_resolved_is_no_reply) {
