@@ -111,6 +111,29 @@ base::Result<MacChoice> check_mac(const std::string& text) {
   return choice;
 }
 
+// Units behind one port of a switch share the way there, with the key of that switch. Two ways to
+// one announced unit would take the session with it from each other.
+base::Status check_each_key(const Arguments& typed, const HostOptions& out) {
+  const auto& keys = out.common.keys.peers;
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      const UnitOptions& one = out.units[i];
+      const UnitOptions& other = out.units[k];
+      const bool is_same = keys[i] == keys[k];
+      if (one.is_announced && is_same) {
+        return base::Error("--peer: " + typed.peers[i] + " is given twice: name another I/O unit");
+      }
+      const bool is_shared =
+          !one.node.empty() && !other.node.empty() && one.connect == other.connect;
+      if (is_shared && !is_same) {
+        return base::Error("--peer: " + other.text() + " and " + one.text() +
+                           " are behind one port of a switch: give its key for both");
+      }
+    }
+  }
+  return {};
+}
+
 base::Status check_keys(const Arguments& typed, HostOptions& out) {
   auto keys = control::check_key_options(typed.common.keys, "--peer", typed.peers);
   if (!keys) return keys.error();
@@ -129,7 +152,7 @@ base::Status check_keys(const Arguments& typed, HostOptions& out) {
                        std::to_string(out.common.keys.peers.size()) + " for " +
                        std::to_string(out.units.size()));
   }
-  return {};
+  return check_each_key(typed, out);
 }
 
 base::Result<UnitOptions> check_connect(const std::string& typed) {

@@ -45,6 +45,10 @@ base::Status add_values(CLI::ConfigItem& item, const CLI::Option& option, const 
   const int values_max = option.get_items_expected_max();
   const bool is_flag = values_max == 0;
   if (value.kind != TomlValue::Kind::kList || is_flag) return add_value(item, is_flag, value);
+  // Without this, allow = [] would admit everybody, as no allow does.
+  if (value.inside.empty()) {
+    return TomlField(value, "--" + item.name).error("the list is empty: leave the option out");
+  }
   if (value.inside.size() > static_cast<std::size_t>(values_max)) {
     return TomlField(value, "--" + item.name)
         .error("one value is needed, and not a list of several");
@@ -98,7 +102,7 @@ class TomlConfig final : public CLI::Config {
       item.name = value.name;
       if (auto added = add_values(item, *known, value); !added) return added.error();
       read_[item.name] = {value.name_at, item.inputs};
-      if (!item.inputs.empty()) found.push_back(std::move(item));
+      found.push_back(std::move(item));
     }
     return found;
   }

@@ -21,6 +21,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kLineBytesMax = 512;
+constexpr std::size_t kReadBytes = 4096;
+constexpr int kReadsAtOnce = 16;  // all that a pipe holds
 constexpr int kLookEveryMs = 20;  // whether it has ended, while it prints nothing
 
 // The output of a command, cut into lines.
@@ -28,15 +30,17 @@ class Lines {
  public:
   explicit Lines(const std::function<void(std::string_view)>& on_line) : on_line_(on_line) {}
 
-  // Takes what is there. Returns false at the end.
+  // Takes what the pipe holds, and no more: a command may print faster than its lines are logged.
+  // Returns false at the end.
   bool read_from(int fd) {
-    std::array<char, 4096> buffer{};
-    for (;;) {
+    std::array<char, kReadBytes> buffer{};
+    for (int reads = 0; reads < kReadsAtOnce; ++reads) {
       const ssize_t n = ::read(fd, buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return n < 0 && errno == EAGAIN;
       for (const char c : std::string_view(buffer.data(), static_cast<std::size_t>(n))) take(c);
     }
+    return true;
   }
   void end() {
     if (!line_.empty()) on_line_(line_);

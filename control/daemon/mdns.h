@@ -36,7 +36,7 @@ struct Announcement {
   std::string address;
 
   std::string packet() const;
-  // Nothing if it is none.
+  // With the name cut to what a service may have. Nothing if it is none.
   static std::optional<Announcement> read(const std::string& packet);
 };
 

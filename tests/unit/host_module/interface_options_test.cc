@@ -9,6 +9,7 @@ namespace options_test {
 namespace {
 
 constexpr const char* kUnitKey = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
+constexpr const char* kOtherKey = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
 
 }  // namespace
 
@@ -62,19 +63,33 @@ TEST(HostOptionsTest, B_07_any_unit_whose_key_is_known) {
     expect_refused(parse_all({"--connect", "any"}), 2, "libavahi-core-dev");
     return;
   }
-  const std::string other = "AAIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
   std::vector<std::string> typed = {"--connect", "any", "--key-file", "k", "--peer", kUnitKey};
   const auto one = parse_all(typed);
   ASSERT_TRUE(one.options) << one.text;
   ASSERT_EQ(one.options->units.size(), 1U);
   EXPECT_TRUE(one.options->units[0].is_announced);
   EXPECT_EQ(one.options->units[0].text(), "any");
-  typed.insert(typed.end(), {"--peer", other});
+  std::vector<std::string> twice = typed;
+  twice.insert(twice.end(), {"--peer", kUnitKey});
+  expect_refused(parse_all(twice), 2, "is given twice: name another I/O unit");
+  typed.insert(typed.end(), {"--peer", kOtherKey});
   EXPECT_EQ(parse_all(typed).options->units.size(), 2U);
   typed.insert(typed.end(), {"--connect", "shm://x"});
   expect_refused(parse_all(typed), 2, "--connect");
   expect_refused(parse_all({"--connect", "any"}), 2, "--connect any: give --key-file");
   expect_refused(parse_all({"--connect", "any", "--insecure-lab"}), 2, "--connect any");
+}
+
+TEST(HostOptionsTest, S000_34_units_behind_one_switch_have_its_key) {
+  const auto of = [](const char* second, const char* key) {
+    return parse_all({"--connect", "udp://office:1?via=192.0.2.7:7500", "--connect", second,
+                      "--key-file", "k", "--peer", kUnitKey, "--peer", key});
+  };
+  const char* const lab = "udp://lab:1?via=192.0.2.7:7500";
+  expect_refused(of(lab, kOtherKey), 2, "are behind one port of a switch: give its key for both");
+  EXPECT_TRUE(of(lab, kUnitKey).options);
+  EXPECT_TRUE(of("udp://lab:1?via=192.0.2.8:7500", kOtherKey).options) << "another switch";
+  EXPECT_TRUE(of("udp://192.0.2.7:7500", kOtherKey).options) << "an I/O unit at that address";
 }
 
 }  // namespace options_test

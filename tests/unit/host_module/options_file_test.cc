@@ -54,6 +54,14 @@ TEST(HostOptionsFileTest, B_17_a_value_of_another_kind_has_line_and_column) {
   refused("connect = [\"a\",\n'b\n]", "line 3, column 1: the string that begins here");
 }
 
+TEST(HostOptionsFileTest, B_17_an_empty_list_is_refused) {
+  for (const char* option : {"pool", "connect", "mtu"}) {
+    const ConfigFile file(std::string(option) + " = []\n");
+    expect_refused(with({"--config", file.path()}), 2,
+                   "--" + std::string(option) + ": the list is empty: leave the option out");
+  }
+}
+
 TEST(HostOptionsFileTest, B_17_a_file_that_cannot_be_read_is_refused_with_the_reason) {
   expect_refused(with({"--config", "/nonexistent/a.toml"}), 2,
                  "--config: /nonexistent/a.toml: No such file or directory");

@@ -41,6 +41,15 @@ TEST(AnnouncementTest, B_07_what_is_no_announcement_is_refused) {
   }
 }
 
+TEST(AnnouncementTest, B_07_the_name_of_a_service_is_one_label) {
+  for (const std::size_t length : {63U, 64U}) {
+    const Announcement unit{std::string(length, 'a'), 7471, kHash, ""};
+    const auto read = Announcement::read(unit.packet());
+    ASSERT_TRUE(read) << length;
+    EXPECT_EQ(read->name, std::string(63, 'a')) << length;
+  }
+}
+
 // SHA-256 of the bytes 1 to 32: sha256sum.
 TEST(AnnouncementTest, B_07_the_hash_of_a_key) {
   const auto key =

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -76,6 +78,16 @@ TEST(HookCommandTest, one_that_takes_too_long_is_killed_with_what_it_has_started
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
   std::this_thread::sleep_for(1500ms);
   EXPECT_FALSE(std::ifstream(late)) << "what it has started lives on";
+}
+
+TEST(HookCommandTest, one_that_prints_without_a_pause_is_killed_as_well) {
+  const auto late = std::chrono::steady_clock::now() + 10s;
+  const auto on_line = [&](std::string_view) {
+    if (std::chrono::steady_clock::now() >= late) throw std::runtime_error("it still prints");
+  };
+  std::string end;
+  EXPECT_NO_THROW(end = run({"exec yes", {"PATH=/usr/bin:/bin"}, 300ms}, on_line));
+  EXPECT_EQ(end, "took longer than 300 ms and was killed");
 }
 
 TEST(HookCommandTest, what_stays_in_the_background_is_not_waited_for) {
