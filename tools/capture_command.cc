@@ -21,6 +21,7 @@
 #include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 #include "tools/frame_files.h"
+#include "tools/private_output.h"
 
 namespace splitnic::tools {
 namespace {
@@ -54,9 +55,7 @@ base::Result<FrameFileOptions> files_of(const CaptureArguments& typed) {
   FrameFileOptions files;
   files.path = typed.write;
   if (typed.write.empty()) return base::Error("capture start: -w FILE, or -w - for a pipe");
-  if (typed.write == "-" && ::isatty(STDOUT_FILENO) == 1) {
-    return base::Error("-w -: the standard output is a terminal: pipe it, such as | tshark -r -");
-  }
+  if (auto checked = check_output("-w -", typed.write); !checked) return checked.error();
   if (typed.ring.empty()) return files;
   if (typed.write == "-") return base::Error("--ring needs -w FILE, the standard output is one");
   if (auto parsed = parse_ring(typed.ring, files); !parsed) return parsed.error();

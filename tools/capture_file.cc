@@ -8,8 +8,8 @@
 #include <cstdio>
 
 #include "base/endian.h"
-#include "base/private_file.h"
 #include "lan_bridge/frame/checksum.h"
+#include "tools/private_output.h"
 
 namespace splitnic::tools {
 namespace {
@@ -112,10 +112,10 @@ base::Result<std::optional<CapturedPacket>> CaptureReader::next() {
 }
 
 base::Result<CaptureWriter> CaptureWriter::create(const std::string& path, int link_type) {
-  auto fd = base::create_private_file(path);
+  auto fd = open_private_output(path);
   if (!fd) return fd.error();
   CaptureWriter writer;
-  writer.path_ = path;
+  writer.path_ = path == "-" ? "the standard output" : path;
   writer.format_.reset(pcap_open_dead_with_tstamp_precision(
       link_type, static_cast<int>(kSnapLength), PCAP_TSTAMP_PRECISION_NANO));
   std::FILE* const stream = ::fdopen(fd->get(), "wb");

@@ -1,6 +1,6 @@
 // Captures of the fabric: files of --capture (link type USER0), and what tcpdump and Wireshark
 // capture on Ethernet, "any" and tunnel interfaces, as pcap or pcapng. What is written is pcap,
-// with nanoseconds, readable by its owner only. One owner.
+// with nanoseconds, to the standard output or a file that is readable by its owner only. One owner.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,7 @@ class CaptureReader {
 
 class CaptureWriter {
  public:
+  // "-" is the standard output.
   static base::Result<CaptureWriter> create(const std::string& path, int link_type);
   void add(const CapturedPacket& packet);
   // An error: not everything was written.

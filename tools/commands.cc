@@ -6,6 +6,7 @@
 #include "control/config/values.h"
 #include "control/socket/client.h"
 #include "control/socket/unix_socket.h"
+#include "tools/several_replies.h"
 
 namespace splitnic::tools {
 
@@ -42,6 +43,15 @@ base::Result<std::string> socket_of(const std::string& command, const std::strin
 
 namespace {
 
+base::Result<std::string> reply_at(const std::string& path, const control::Request& request) {
+  auto client = control::Client::connect(path);
+  if (!client) return client.error();
+  const auto reply = client->ask(request, kReplyTimeout);
+  if (!reply) return reply.error();
+  if (reply->status != control::ReplyStatus::kOk) return refusal_of(path, *reply);
+  return {boost::system::in_place_value, reply->text};
+}
+
 int print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
@@ -53,20 +63,9 @@ int print(const std::string& text) {
 int ask_all_and_print(const std::string& socket, const control::Request& request) {
   const auto all = control::sockets_in(control::kControlFolder);
   if (!socket.empty() || all.size() < 2) return ask_and_print(socket, request);
-  std::string text;
-  std::string last_error;
-  for (const std::string& path : all) {
-    auto client = control::Client::connect(path);
-    const auto reply = client ? client->ask(request, kReplyTimeout) : client.error();
-    if (!reply) {
-      last_error = reply.error().text();
-    } else if (reply->status != control::ReplyStatus::kOk) {
-      return fail(reply->text);
-    } else {
-      text += (text.empty() || request.json ? "" : "\n") + reply->text;
-    }
-  }
-  return text.empty() ? fail(last_error) : print(text);
+  SeveralReplies replies(request.json);
+  for (const std::string& path : all) replies.add(reply_at(path, request));
+  return replies.print();
 }
 
 int ask_and_print(const std::string& socket, const control::Request& request,

@@ -21,8 +21,8 @@ base::Result<std::string> socket_of(const std::string& command, const std::strin
                                     const std::string& socket);
 int ask_and_print(const std::string& socket, const control::Request& request,
                   base::Duration timeout = kReplyTimeout);
-// Prints the reply of the program `socket`, or, with "", of every program in the default folder
-// that responds.
+// Prints the reply of the program `socket`, or, with "", of every program in the default folder:
+// tools/several_replies.h.
 int ask_all_and_print(const std::string& socket, const control::Request& request);
 
 int fail(const std::string& why);       // prints one line; exit status 1

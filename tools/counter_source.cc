@@ -4,7 +4,9 @@
 
 #include <sstream>
 
+#include "control/config/values.h"
 #include "tools/commands.h"
+#include "tools/several_replies.h"
 
 namespace splitnic::tools {
 namespace {
@@ -31,6 +33,11 @@ control::CounterValues read_counters(const std::string& text, const std::string&
 
 }  // namespace
 
+base::Result<std::uint32_t> seconds_of(const std::string& interval) {
+  return control::number_option("--interval", interval.empty() ? kIntervalDefault : interval, 1,
+                                kIntervalMax);
+}
+
 base::Result<CounterSample> CounterSource::read() {
   if (!client_) {
     auto opened = connect(socket_);
@@ -42,7 +49,7 @@ base::Result<CounterSample> CounterSource::read() {
   const auto reply = client_->ask(request, kReplyTimeout);
   if (!reply || reply->status != control::ReplyStatus::kOk) {
     client_.reset();
-    return reply ? base::Error(reply->text) : reply.error();
+    return reply ? refusal_of(socket_, *reply) : reply.error();
   }
   return CounterSample{read_counters(reply->text, pattern_), std::chrono::steady_clock::now()};
 }

@@ -14,7 +14,11 @@
 
 namespace splitnic::tools {
 
-inline constexpr std::uint32_t kIntervalMax = 3600;  // seconds between two samples
+// Seconds between two samples.
+inline constexpr std::uint32_t kIntervalMax = 3600;
+inline constexpr const char* kIntervalDefault = "1";
+// Returns the value of --interval, the default for "", or an error.
+base::Result<std::uint32_t> seconds_of(const std::string& interval);
 
 struct CounterSample {
   control::CounterValues counters;

@@ -13,6 +13,7 @@
 #include "fabric_emul/session/messages.h"
 #include "tools/capture_file.h"
 #include "tools/commands.h"
+#include "tools/private_output.h"
 
 namespace splitnic::tools {
 namespace {
@@ -99,7 +100,9 @@ void add_decrypt(CLI::App& app, DecryptArguments& into) {
   decrypt->add_option("in", into.in, "Capture: pcap or pcapng, of an interface or of --capture")
       ->required()
       ->type_name("IN");
-  decrypt->add_option("out", into.out, "The pcap file to write, readable by its owner only")
+  decrypt
+      ->add_option("out", into.out,
+                   "The pcap file to write, readable by its owner only; - is the standard output")
       ->required()
       ->type_name("OUT");
   control::add_repeated(*decrypt, "--key-log", into.key_logs,
@@ -108,6 +111,9 @@ void add_decrypt(CLI::App& app, DecryptArguments& into) {
 }
 
 int run_decrypt(const DecryptArguments& typed) {
+  if (auto checked = check_output("decrypt: OUT -", typed.out); !checked) {
+    return bad_usage(checked.error().text());
+  }
   session::RecordOpener opener;
   for (const std::string& path : typed.key_logs) {
     const auto entries = control::read_key_log(path);
@@ -116,7 +122,9 @@ int run_decrypt(const DecryptArguments& typed) {
   }
   auto in = CaptureReader::open(typed.in);
   if (!in) return fail(in.error().text());
-  if (are_one_file(typed.in, typed.out)) return bad_usage("decrypt: OUT is the capture itself");
+  if (typed.out != "-" && are_one_file(typed.in, typed.out)) {
+    return bad_usage("decrypt: OUT is the capture itself");
+  }
   auto out = CaptureWriter::create(typed.out, in->link_type());
   if (!out) return fail(out.error().text());
   Decryption decryption(opener, *out);
@@ -127,7 +135,7 @@ int run_decrypt(const DecryptArguments& typed) {
     decryption.take(**packet);
   }
   if (auto written = out->finish(); !written) return fail(written.error().text());
-  std::fputs(decryption.text().c_str(), stdout);
+  std::fputs(decryption.text().c_str(), typed.out == "-" ? stderr : stdout);
   if (std::fflush(stdout) != 0) return fail("cannot write to the standard output");
   if (decryption.count(Count::kOpened) > 0) return control::kExitOk;
   return fail("no record of " + typed.in + " was opened: give the key log of an end of its links");

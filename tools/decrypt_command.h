@@ -17,8 +17,8 @@ struct DecryptArguments {
 };
 
 void add_decrypt(CLI::App& app, DecryptArguments& into);
-// Prints what became of the packets, one count per line; or one line on stderr. Returns the exit
-// status: 1 also if no record was opened.
+// Prints what became of the packets, one count per line, on stderr if OUT is the standard output;
+// or one line on stderr. Returns the exit status: 1 also if no record was opened.
 int run_decrypt(const DecryptArguments& typed);
 
 }  // namespace splitnic::tools

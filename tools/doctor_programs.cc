@@ -42,6 +42,14 @@ const json::array& list_of(const json::object& from, std::string_view key) {
   return found != nullptr && found->is_array() ? found->get_array() : kNone;
 }
 
+// The command that checks the way to a unit, or to the switch in front of it. None over shm.
+std::string way_check(const std::string& address) {
+  const auto place = control::parse_peer_place(address);
+  if (!place || place->at.is_shm()) return "";
+  return std::string(", and at the way to ") + (place->node.empty() ? "it" : "its switch") +
+         " (splitnic doctor " + place->at.text() + ")";
+}
+
 Finding examine_unit_of(const std::string& name, const json::object& peer) {
   const std::string address = text_of(peer, "address");
   const std::string state = text_of(peer, "state");
@@ -55,8 +63,8 @@ Finding examine_unit_of(const std::string& name, const json::object& peer) {
     return {"unit", false, what + ": " + cause + permit_ports(address)};
   }
   return {"unit", false,
-          what + ": " + (error.empty() ? "it no longer responds" : error) +
-              ": look at its log, and at the way to it (splitnic doctor " + address + ")"};
+          what + ": " + (error.empty() ? "it no longer responds" : error) + ": look at its log" +
+              way_check(address)};
 }
 
 // A unit that is up, and has an error, refuses the address of the interface.

@@ -1,27 +1,16 @@
 #include "tools/frame_files.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/private_file.h"
-#include "base/unique_fd.h"
+#include "tools/private_output.h"
 
 namespace splitnic::tools {
 namespace {
 
 constexpr std::size_t kNameMax = 255;      // of an interface in the file
 constexpr std::uint64_t kBlockBytes = 48;  // of a frame, besides its own bytes and 3 of padding
-
-base::Result<base::UniqueFd> open_output(const std::string& path) {
-  if (path != "-") return base::create_private_file(path);
-  base::UniqueFd output(::dup(STDOUT_FILENO));
-  if (!output.valid()) return base::Error::from_errno("the standard output", errno);
-  return {boost::system::in_place_value, std::move(output)};
-}
 
 }  // namespace
 
@@ -38,7 +27,7 @@ std::string FrameFiles::path() const {
 }
 
 base::Status FrameFiles::begin_file() {
-  auto output = open_output(path());
+  auto output = open_private_output(path());
   if (!output) return output.error().within("-w");
   file_ = fabric::PcapngWriter::to(*std::move(output), "splitnic");
   for (const std::string& name : interfaces_) {

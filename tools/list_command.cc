@@ -12,7 +12,7 @@
 namespace splitnic::tools {
 namespace {
 
-constexpr base::Duration kPatience = std::chrono::seconds(3);
+constexpr base::Duration kReplyPatience = std::chrono::seconds(3);
 
 // The name of an interface may be one of a machine, too: that is a unit only with scheme or port.
 bool is_unit(const std::string& from) {
@@ -43,7 +43,7 @@ int list_unit(const ListArguments& typed) {
   if (!keys) return bad_usage(keys.error().text());
   UnitSession session(*unit, *keys);
   if (auto opened = session.open(); !opened) return fail(opened.error().text());
-  const auto reply = session.ask(messaging::CfgCode::kListNics, kPatience);
+  const auto reply = session.ask(messaging::CfgCode::kListNics, kReplyPatience);
   if (!reply) return fail(reply.error().text());
   host::NicReport report;
   if (!host::add_nics(*reply, report)) return fail("the reply of the I/O unit is malformed");
@@ -51,6 +51,16 @@ int list_unit(const ListArguments& typed) {
   const std::string text = typed.json ? report.json() : report.text();
   const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return is_written ? control::kExitOk : fail("cannot write to the standard output");
+}
+
+int list_of_host(const std::string& socket, const ListArguments& typed) {
+  for (const CLI::Option* option : typed.for_unit) {
+    if (option->count() == 0) continue;
+    return bad_usage(option->get_name() +
+                     ": list connects by it to the address of an I/O unit only: leave the option "
+                     "out for a host that runs");
+  }
+  return run_list_of_host(socket, typed.from, typed.json);
 }
 
 }  // namespace
@@ -62,7 +72,7 @@ CLI::App* add_list(CLI::App& app, ListArguments& into) {
       "of the unit, to whoever would connect to it with these keys");
   list->add_option("from", into.from,
                    "The interface of the host (default: its only one), or the I/O unit: "
-                   "udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME")
+                   "udp://ADDRESS:PORT, udp://NAME:PORT or shm://NAME, with the options about keys")
       ->type_name("NAME|UNIT");
   control::add_key_options(*list, into.keys, "Options");
   list->add_option("--peer", into.peer, "Public key of the I/O unit, with --key-file")
@@ -70,11 +80,15 @@ CLI::App* add_list(CLI::App& app, ListArguments& into) {
   list->add_flag("--insecure-lab", into.is_insecure_lab,
                  "Allow UDP without keys, on loopback too (shm needs none)");
   list->add_flag("-j,--json", into.json, "As one JSON object");
+  for (const char* name :
+       {"--key-file", "--psk-file", "--key-log", "--aead", "--peer", "--insecure-lab"}) {
+    into.for_unit.push_back(list->get_option(name));
+  }
   return list;
 }
 
 int run_list(const std::string& socket, const ListArguments& typed) {
-  if (!is_unit(typed.from)) return run_list_of_host(socket, typed.from, typed.json);
+  if (!is_unit(typed.from)) return list_of_host(socket, typed);
   if (!socket.empty()) return bad_usage("list: name the I/O unit or a host's socket, not both");
   return list_unit(typed);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "control/config/cli_app.h"
 #include "control/daemon/key_options.h"
@@ -16,6 +17,7 @@ struct ListArguments {
   std::string peer;
   bool is_insecure_lab = false;
   bool json = false;
+  std::vector<const CLI::Option*> for_unit;  // --key-file and the like
 };
 
 // Returns the command.

@@ -2,14 +2,14 @@
 
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <vector>
 
-#include "control/config/values.h"
+#include "control/config/parse_outcome.h"
 #include "control/report/traffic_rates.h"
 #include "control/socket/unix_socket.h"
 #include "tools/commands.h"
 #include "tools/counter_source.h"
+#include "tools/several_replies.h"
 
 namespace splitnic::tools {
 namespace {
@@ -29,21 +29,19 @@ struct Measured {
   CounterSample first;
 };
 
-// An error: no program responds. One of several that does not is left out.
-base::Result<std::vector<Measured>> first_samples(const std::string& socket) {
+// Of the programs that respond; errors of others go to `replies`.
+std::vector<Measured> first_samples(const std::string& socket, SeveralReplies& replies) {
   std::vector<std::string> sockets = control::sockets_in(control::kControlFolder);
   if (!socket.empty() || sockets.size() < 2) sockets = {socket};
   std::vector<Measured> all;
-  std::optional<base::Error> last_error;
   for (const std::string& path : sockets) {
     CounterSource source(path);
     if (auto first = source.read()) {
       all.push_back({path, std::move(source), *std::move(first)});
     } else {
-      last_error = first.error();
+      replies.add(first.error());
     }
   }
-  if (all.empty()) return *last_error;
   return all;
 }
 
@@ -54,7 +52,7 @@ base::Result<std::string> shown_with_rates(Measured& program, const ShowArgument
   if (!client) return client.error();
   const auto shown = client->ask(show_request(typed), kReplyTimeout);
   if (!shown) return shown.error();
-  if (shown->status != control::ReplyStatus::kOk) return base::Error(shown->text);
+  if (shown->status != control::ReplyStatus::kOk) return refusal_of(program.socket, *shown);
   const std::chrono::duration<double> span = second->at - program.first.at;
   const auto rates = control::traffic_rates(program.first.counters, second->counters, span.count());
   return {boost::system::in_place_value, typed.json ? control::with_rates(shown->text, rates)
@@ -62,24 +60,14 @@ base::Result<std::string> shown_with_rates(Measured& program, const ShowArgument
 }
 
 int show_rates(const std::string& socket, const ShowArguments& typed) {
-  const auto seconds = control::number_option("--interval", typed.interval, 1, kIntervalMax);
+  const auto seconds = seconds_of(typed.interval);
   if (!seconds) return bad_usage(seconds.error().text());
-  auto programs = first_samples(socket);
-  if (!programs) return fail(programs.error().text());
+  SeveralReplies replies(typed.json);
+  auto programs = first_samples(socket, replies);
+  if (programs.empty()) return replies.print();
   if (!Pause(*seconds).wait()) return control::kExitOk;
-  std::string text;
-  std::string last_error;
-  for (Measured& program : *programs) {
-    const auto shown = shown_with_rates(program, typed);
-    if (shown) {
-      text += (text.empty() || typed.json ? "" : "\n") + *shown;
-    } else {
-      last_error = shown.error().text();
-    }
-  }
-  if (text.empty()) return fail(last_error);
-  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return is_written ? control::kExitOk : fail("cannot write to the standard output");
+  for (Measured& program : programs) replies.add(shown_with_rates(program, typed));
+  return replies.print();
 }
 
 }  // namespace
@@ -92,14 +80,16 @@ CLI::App* add_show(CLI::App& app, ShowArguments& into) {
                  "Also what a peer has agreed and is set to, paths, memory, and the counters that "
                  "are not 0");
   show->add_flag("--rate", into.rate, "Also bits, frames and drops per second, over one interval");
-  show->add_option("--interval", into.interval,
-                   control::with_default("Interval of --rate in seconds", into.interval))
+  show->add_option(
+          "--interval", into.interval,
+          control::with_default("Interval of --rate, which it needs, in seconds", kIntervalDefault))
       ->type_name("S");
   return show;
 }
 
 int run_show(const std::string& socket, const ShowArguments& typed) {
   if (typed.rate) return show_rates(socket, typed);
+  if (!typed.interval.empty()) return bad_usage("--interval: show needs --rate with it");
   return ask_all_and_print(socket, show_request(typed));
 }
 

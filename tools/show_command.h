@@ -13,7 +13,7 @@ struct ShowArguments {
   bool json = false;
   bool rate = false;
   bool verbose = false;
-  std::string interval = "1";
+  std::string interval;  // "": the default
 };
 
 // Returns the command.

@@ -50,6 +50,19 @@ base::Result<SimTime> parse_sim_time(const std::string& option, std::string_view
   return SimTime(static_cast<std::int64_t>(std::llround(*time)));
 }
 
+base::Status check_make(const SimArguments& typed) {
+  if (typed.topology.empty() == typed.make.empty()) {
+    return base::Error("sim: give a topology file, or --make");
+  }
+  if (typed.make.empty()) return {};
+  for (const CLI::Option* option : typed.of_runs) {
+    if (option->count() == 0) continue;
+    return base::Error(option->get_name() +
+                       ": sim --make only prints a topology file: leave the option out");
+  }
+  return {};
+}
+
 base::Status check_times(const SimArguments& typed, SimOptions& out) {
   struct TimeOption {
     const char* name;
@@ -156,7 +169,9 @@ void add_sim(CLI::App& app, SimArguments& into) {
   };
   add("topology", into.topology, "File of the topology, as splitnic-switch reads it", "FILE");
   add("--make", into.make,
-      "Print a topology file instead: fattree:K[:PODS], ring:N, mesh:RxC or torus:RxC", "FORM");
+      "Print a topology file instead, without other options: fattree:K[:PODS], ring:N, mesh:RxC "
+      "or torus:RxC",
+      "FORM");
   add_defaulted(
       "--workload", into.workload,
       "Who sends to whom: all-to-all, permutation, uniform, incast[:SENDERS] or hotspot[:PERCENT]",
@@ -187,13 +202,15 @@ void add_sim(CLI::App& app, SimArguments& into) {
                 "Switches take in a whole cell before they forward it (default: they cut through)");
   add("--json", into.json, "Write the results, with the load of each link", "FILE");
   add("--svg", into.svg, "Write a picture of the load of each link", "FILE");
+  for (const CLI::Option* option : sim->get_options()) {
+    const bool is_of_runs = !option->get_positional() && option->get_name() != "--make";
+    if (is_of_runs) into.of_runs.push_back(option);
+  }
 }
 
 base::Result<SimOptions> check_sim(const SimArguments& typed) {
   SimOptions out;
-  if (typed.topology.empty() == typed.make.empty()) {
-    return base::Error("sim: give a topology file, or --make");
-  }
+  if (auto checked = check_make(typed); !checked) return checked.error();
   out.make = typed.make;
   out.topology_path = typed.topology;
   const auto workload = fabric::simulation::parse_workload(typed.workload);

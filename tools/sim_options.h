@@ -23,6 +23,7 @@ struct SimArguments {
   bool stores = false;
   std::vector<std::string> failures, repairs;
   std::string json, svg;
+  std::vector<const CLI::Option*> of_runs;  // all but --make, which has no use for them
 };
 
 struct SimOptions {

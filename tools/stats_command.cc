@@ -7,7 +7,6 @@
 #include <cstdio>
 
 #include "control/config/parse_outcome.h"
-#include "control/config/values.h"
 #include "control/report/json.h"
 #include "control/report/traffic_rates.h"
 #include "tools/commands.h"
@@ -108,14 +107,18 @@ CLI::App* add_stats(CLI::App& app, StatsArguments& into) {
   stats
       ->add_option(
           "--interval", into.interval,
-          control::with_default("Interval of --rate and --watch in seconds", into.interval))
+          control::with_default("Interval of --rate or --watch, one of which it needs, in seconds",
+                                kIntervalDefault))
       ->type_name("S");
   return stats;
 }
 
 int run_stats(const std::string& socket, const StatsArguments& typed) {
-  const auto seconds = control::number_option("--interval", typed.interval, 1, kIntervalMax);
+  const auto seconds = seconds_of(typed.interval);
   if (!seconds) return bad_usage(seconds.error().text());
+  if (!typed.interval.empty() && !typed.rate && !typed.watch) {
+    return bad_usage("--interval: stats needs --rate or --watch with it");
+  }
   if (typed.json && typed.pattern.empty() && !typed.nonzero && !typed.rate && !typed.watch) {
     control::Request request;
     request.command = control::Command::kStats;

@@ -15,7 +15,7 @@ struct StatsArguments {
   bool nonzero = false;
   bool rate = false;
   bool watch = false;
-  std::string interval = "1";
+  std::string interval;  // "": the default
 };
 
 CLI::App* add_stats(CLI::App& app, StatsArguments& into);

@@ -126,7 +126,8 @@ stop() {
   [ -n "$pid" ] || return 0
   unset "pid_of[$name]"
   kill "-$signal" "$pid" 2>/dev/null
-  if ! wait_until "$seconds" process_ended "$pid"; then
+  # bash reports the job that was killed while it waits: nobody needs that of a signal that is sent here.
+  if ! wait_until "$seconds" process_ended "$pid" 2>/dev/null; then
     echo "$name did not end within $seconds s of SIG$signal; killing it" >&2
     kill -KILL "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null

@@ -47,6 +47,29 @@ here() {
     "$work/run" "$bin/splitnic" "$@"
 }
 
+# One program that refuses is named on stderr, and the others are shown.
+refusing_is_named() {
+  start refusing "$ns_host" "$python" -c 'import socket, struct, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+message = bytes([8, 3, 18, 4]) + b"busy"
+while True:
+    client, _ = listener.accept()
+    client.recv(4096)
+    client.sendall(struct.pack(">I", len(message)) + message)
+    client.close()' "$work/run/refusing.sock"
+  wait_until 5 test -S "$work/run/refusing.sock" || fail "no program that refuses"
+  local option
+  for option in --json --verbose --rate; do
+    here show $option >"$work/show.txt" 2>"$work/refused.err" && fail "show $option: exit status 0"
+    equal "show $option: stderr" "$(cat "$work/refused.err")" "splitnic: /run/splitnic/refusing.sock: busy"
+    has hosta <"$work/show.txt" && has unit <"$work/show.txt" || fail "show $option: $(cat "$work/show.txt")"
+  done
+  stop refusing KILL
+  rm "$work/run/refusing.sock"
+}
+
 check_several() {
   bring_up
   mkdir "$work/run"
@@ -58,6 +81,7 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$work/run/dead.sock"
   grep -q "^host hosta: up" "$work/show.txt" && grep -q "^iou unit: up" "$work/show.txt" || fail "show: $(cat "$work/show.txt")"
   equal "objects" "$(here show -j | "$python" -c 'import json, sys
 print(*sorted(json.loads(line)["role"] for line in sys.stdin))')" "host iou"
+  refusing_is_named
   here show lab-nic0 | has "^host hosta" || fail "show NODE"
   here show --control unit | has "^iou unit" || fail "--control NODE"
   here ethtool nic0 | has "Link detected: yes" || fail "the host is not found by its interface"

@@ -140,6 +140,18 @@ def check_joined(run):
     assert [data[42:] for _, data in found] == parts
 
 
+def check_standard_output(run):
+    """With - as OUT the capture is the output, and the counts are on stderr."""
+    capture(run.folder / "in", USER0, [record(1)])
+    done = subprocess.run([run.program, "decrypt", "in", "-", "--key-log", str(run.keys)], cwd=run.folder, capture_output=True, check=False)
+    assert done.returncode == 0, done
+    (run.folder / "piped").write_bytes(done.stdout)
+    found, link_type = packets_of(run.folder / "piped")
+    assert [data for _, data in found] == [PLAIN] and link_type == USER0, found
+    assert done.stderr.decode().splitlines()[0] == "records opened: 1", done.stderr
+    assert not (run.folder / "-").exists()
+
+
 def check_refusals(run):
     _, counts, _ = run(ETHERNET, [ethernet(ip4(record(1, index=0x66)))], status=1)
     assert counts[:2] == [0, 1] and "was opened" in run.error
@@ -167,6 +179,7 @@ def main():
         check_link_types(run)
         check_counts(run)
         check_joined(run)
+        check_standard_output(run)
         check_refusals(run)
 
 
