@@ -32,11 +32,13 @@ void Records::forget() {
 }
 
 std::vector<std::byte> Records::seal(base::Bytes plain, std::optional<std::uint64_t> counter,
-                                     std::uint8_t flags) {
+                                     std::uint8_t flags, std::uint8_t reserved) {
+  constexpr std::size_t kReservedAt = 2;  // P-KEY-5
   CHECK(has_keys());
   const std::uint64_t number = counter ? *counter : next_counter_++;
   std::vector<std::byte> record(plain.size() + session::kDataOverheadBytes);
   const base::MutableBytes room = session::begin_data(record, flags, current_.remote, number);
+  record[kReservedAt] = std::byte{reserved};
   current_.sealing->seal(room, plain, session::nonce_of(number), session::Data::header(record));
   return record;
 }

@@ -23,9 +23,10 @@ class Records {
   bool has_keys() const { return current_.sealing != nullptr; }
 
   // Returns a record under the present keys with this counter, or with the next one, which is then
-  // used up. REQUIRES has_keys().
+  // used up. `reserved`: the first reserved byte of its header, which the tag covers.
+  // REQUIRES has_keys().
   std::vector<std::byte> seal(base::Bytes plain, std::optional<std::uint64_t> counter = {},
-                              std::uint8_t flags = 0);
+                              std::uint8_t flags = 0, std::uint8_t reserved = 0);
   // Returns the content of a record under the present or the previous keys; nothing if neither
   // opens it.
   virtual std::optional<std::vector<std::byte>> open(base::Bytes record);

@@ -208,6 +208,12 @@ void add_all_dropped(Group& group) {
                       other_byte_at(40));
 }
 
+// A target that does not have an arrangement refuses it, or the number of queue pairs.
+void expect_no_arrangement(Host& h, const Mgmt& reply) {
+  h.expect(reply.reject == MgmtReject::kRefused || reply.reject == MgmtReject::kBadParameter,
+           "the code refused or bad parameter");
+}
+
 // The reply to a CONNECT_REQ with one channel: it is taken as it is, or refused.
 void connect_one_channel(Host& h) {
   if (!h.link()) return;
@@ -218,16 +224,27 @@ void connect_one_channel(Host& h) {
   const auto event = h.ask(request);
   if (!event) return;
   const Mgmt& reply = event->mgmt;
-  if (reply.kind == MgmtKind::kConnectRej) {
-    h.expect(reply.reject == MgmtReject::kRefused || reply.reject == MgmtReject::kBadParameter,
-             "the code refused or bad parameter");
-    return;
-  }
+  if (reply.kind == MgmtKind::kConnectRej) return expect_no_arrangement(h, reply);
   if (!h.expect(reply.kind == MgmtKind::kConnectRep, "CONNECT_REP or CONNECT_REJ")) return;
   Capabilities theirs;
   base::parse_message(reply.private_data, theirs);
   h.expect(reply.pair_count == 1 && reply.pairs[0].channel == 0, "channel 0 alone");
   h.expect(theirs.channels() == messaging::connect::CHANNELS_ONE, "the arrangement of the request");
+}
+
+void connect_second_channel(Host& h) {
+  using namespace messaging::connect;
+  if (!h.link()) return;
+  Mgmt request = changed_request(h, [](Host&, Mgmt& m, Capabilities& c) {
+    m.pairs[0].service = fabric::Service::kUc;
+    m.pairs[0].channel = 1;
+    m.pair_count = 1;
+    c.set_mode(MODE_SEND);
+    c.set_channels(CHANNELS_SEPARATE);
+    c.set_channel(1);
+  });
+  const auto reply = ask(h, request, MgmtKind::kConnectRej);
+  if (reply) expect_no_arrangement(h, *reply);
 }
 
 void add_arrangements(Group& group) {
@@ -241,16 +258,9 @@ void add_arrangements(Group& group) {
   add_refused_request(group, "separate_in_rdma", "P-CH-18", "separate connections in mode rdma",
                       refused,
                       [](Host&, Mgmt&, Capabilities& c) { c.set_channels(CHANNELS_SEPARATE); });
-  add_refused_request(group, "second_channel_alone", "P-CH-20",
-                      "channel 1 of separate connections without the first", refused,
-                      [](Host&, Mgmt& m, Capabilities& c) {
-                        m.pairs[0].service = fabric::Service::kUc;
-                        m.pairs[0].channel = 1;
-                        m.pair_count = 1;
-                        c.set_mode(MODE_SEND);
-                        c.set_channels(CHANNELS_SEPARATE);
-                        c.set_channel(1);
-                      });
+  group.add("second_channel_alone", "P-CH-20",
+            "A CONNECT_REQ with channel 1 of separate connections without the first is refused.",
+            connect_second_channel);
 }
 
 void add_capabilities(Group& group) {

@@ -155,17 +155,18 @@ void add_elements(SharedGroup& group) {
         if (!event) return;
         const auto update = messaging::BufferRecvPoolUpdate::parse(event->bytes);
         if (!h.expect(update.has_value(), "an Update that parses")) return;
-        std::uint32_t returned = 0;
+        std::vector<std::uint32_t> returned;
         for (std::size_t i = 0; i < update->size(); ++i) {
           const auto range = (*update)[i];
           h.expect(range.pool == pool.pool, "the pool that was used");
           h.expect(range.first + std::uint64_t{range.count} <= used, "elements that were used");
-          returned += range.count;
+          for (std::uint32_t n = 0; n < range.count && h.is_good(); ++n) {
+            returned.push_back(range.first + n);
+          }
         }
-        h.expect(returned > 0 && returned <= used, "as many elements as were used");
-        const std::uint32_t again = (*update)[0].first;
-        for (std::uint32_t i = 0; i < returned && h.is_good(); ++i) {
-          write_element(h, pool, (again + i) % used, bytes);
+        h.expect(!returned.empty() && returned.size() <= used, "as many elements as were used");
+        for (const std::uint32_t element : returned) {
+          if (h.is_good()) write_element(h, pool, element, bytes);
         }
         expect_ignored(h, "elements that may be written once more");
       });

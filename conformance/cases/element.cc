@@ -110,7 +110,7 @@ Write by_frames(Host& a, Host& b) {
   return [&a, &b, number = 0U]() mutable {
     write_element(a, small_pool(a), number, frame(b.mac(), a.mac(), 60, number));
     ++number;
-    return b.await(EventKind::kWrite, "an RDMA write");
+    return await_write(b);
   };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "conformance/case.h"
+#include "conformance/cases/bad_headers.h"
 #include "conformance/cases/parts.h"
 #include "conformance/cells.h"
 #include "conformance/expectations.h"
@@ -63,6 +64,22 @@ void add_short(Group& group) {
                    });
 }
 
+// The frame behind it is the first that arrives.
+void add_bad_headers(Group& group) {
+  for (const BadHeader& header : bad_headers()) {
+    group.add_of_two("drops_" + header.name, "P-DATA-16",
+                     "A frame with " + header.what + " is dropped.", [header](Host& a, Host& b) {
+                       if (!attach_both(a, b)) return;
+                       const PoolRecord pool = small_pool(a);
+                       const ByteVector wrong = frame(b.mac(), a.mac(), 60, 1);
+                       const ByteVector good = frame(b.mac(), a.mac(), 60, 2);
+                       write_element(a, pool, 0, with_header(header, wrong));
+                       write_element(a, pool, 1 % pool.elements, good);
+                       expect_frame(b, good);
+                     });
+  }
+}
+
 void add_elements_of_frames(Group& group) {
   group.add_of_two(
       "no_element_twice", "P-DATA-4",
@@ -73,7 +90,7 @@ void add_elements_of_frames(Group& group) {
         const auto count = std::min(small_pool(a).elements / 2, 30U);
         send_frames(a, b, count);
         for (unsigned i = 0; i < count; ++i) {
-          const auto write = b.await(EventKind::kWrite, "an RDMA write");
+          const auto write = await_write(b);
           if (!write) return;
           const std::uint64_t element = element_named_by(*write, own_pool(b));
           if (!b.expect(element < elements && !is_used[element], "an element that is not in use")) {
@@ -87,11 +104,12 @@ void add_elements_of_frames(Group& group) {
       [](Host& a, Host& b) {
         if (!attach_both(a, b)) return;
         send_frames(a, b, 1);
-        if (!b.await(EventKind::kWrite, "an RDMA write")) return;
+        if (!await_write(b)) return;
         send_message(b, message(Function::kBufferPoolFlushRequest, b.next_context(), {0}));
         await_message(b, Function::kBufferPoolFlushReply, "BufferPoolFlushReply");
         b.inbox().forget();
         send_frames(a, b, 1, 1);
+        expect_serving(a, "a target that has taken the frame");
         expect_serving(b, "a connection that stays");
         b.expect(b.inbox().waiting(EventKind::kWrite) == 0, "no write into a flushed pool");
       });
@@ -102,7 +120,7 @@ void add_elements_of_frames(Group& group) {
         if (!attach_both(a, b)) return;
         b.habits.acknowledges = false;
         send_frames(a, b, 1);
-        if (!b.await(EventKind::kWrite, "an RDMA write")) return;
+        if (!await_write(b)) return;
         std::vector<messaging::TransactionContext> contexts;
         for (int i = 0; i < 16; ++i) {
           contexts.push_back(b.next_context());
@@ -122,13 +140,17 @@ void add_elements_of_frames(Group& group) {
               "a reply to each flush request");
         }
       });
+}
+
+void add_stopped_nic(Group& group) {
   group.add_of_two("stopped_nic", "P-CFG-14", "A host whose NIC is stopped gets no frames.",
                    [](Host& a, Host& b) {
                      if (!attach_both(a, b)) return;
                      expect_status(b, messaging::CfgCode::kStop, {}, messaging::CfgStatus::kOk);
                      send_frames(a, b, 1);
+                     expect_serving(a, "a target that has taken the frame");
                      expect_serving(b, "a connection that stays");
-                     b.expect(b.inbox().waiting(EventKind::kWrite) == 0,
+                     b.expect(std::ranges::none_of(b.inbox().events(), is_frame_of_target),
                               "no frame for a NIC that is stopped");
                    });
 }
@@ -139,7 +161,9 @@ std::vector<Case> frame_cases() {
   Group group("frame");
   add_frames(group);
   add_short(group);
+  add_bad_headers(group);
   add_elements_of_frames(group);
+  add_stopped_nic(group);
   return group.take();
 }
 

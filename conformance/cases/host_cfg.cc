@@ -126,6 +126,15 @@ void add_repetitions(UnitGroup& group) {
                     });
 }
 
+// The INIT_NIC behind the first one, whatever the host has requested before that. REQUIRES that the
+// first one has come.
+std::optional<SeenRequest> await_second_init(Unit& u, std::string_view expected) {
+  const auto& all = u.requests();
+  const auto first = std::ranges::find(all, CfgCode::kInitNic, &SeenRequest::code);
+  const auto seen = static_cast<std::size_t>(first - all.begin()) + 1;
+  return u.await_cfg(CfgCode::kInitNic, seen, expected);
+}
+
 // INIT_NIC gets this in place of its reply: the connection stays.
 using Respond = std::function<void(Unit& u, const SeenRequest& request)>;
 void add_reply(UnitGroup& group, const std::string& name, const std::string& clause,
@@ -142,7 +151,7 @@ void add_reply(UnitGroup& group, const std::string& name, const std::string& cla
     const auto first = u.await_cfg(CfgCode::kInitNic, 0, "INIT_NIC");
     if (!first) return;
     if (is_repeated) {
-      const auto again = u.await_cfg(CfgCode::kInitNic, 1, "INIT_NIC again");
+      const auto again = await_second_init(u, "INIT_NIC again");
       if (again) u.expect(again->context == first->context, "the same request");
     }
     expect_ignored(u, "a connection that stays");
@@ -171,7 +180,7 @@ void add_statuses(UnitGroup& group) {
               if (!u.connect()) return;
               const auto first = u.await_cfg(CfgCode::kInitNic, 0, "INIT_NIC");
               if (!first) return;
-              const auto again = u.await_cfg(CfgCode::kInitNic, 1, {});
+              const auto again = await_second_init(u, {});
               if (again) u.expect(again->context != first->context, "a new context");
               expect_ignored(u, "a connection that stays");
             });

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "conformance/case.h"
+#include "conformance/cases/bad_headers.h"
 #include "conformance/cases/parts.h"
 #include "conformance/expectations.h"
 #include "conformance/messages.h"
 #include "conformance/pools.h"
 #include "messaging/connect.pb.h"
-#include "messaging/wire/buffer_rdma_indicate.h"
 #include "messaging/wire/buffer_recv_pool_update.h"
 
 namespace splitnic::conformance {
@@ -54,19 +54,7 @@ void add_sent(UnitGroup& group) {
               u.await_cfg(CfgCode::kStart, 0, {});
               if (!u.start_nic()) return;
               const auto write = announced(u);
-              if (!write) return;
-              u.expect(!write->idata, "no idata");
-              const auto event =
-                  await_message(u, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
-              if (!event) return;
-              const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
-              if (!u.expect(indicate.has_value() && indicate->size() > 0, "one that parses")) {
-                return;
-              }
-              const auto record = (*indicate)[0];
-              u.expect(record.pool == own_pool(u).pool, "our pool");
-              u.expect(own_pool(u).element_address(record.first) == write->target.address,
-                       "the element that was written");
+              if (write) expect_element(u, *write, own_pool(u));
             });
 }
 
@@ -98,27 +86,15 @@ ByteVector frame_for_all(Unit& u, const PoolRecord& pool) {
 void add_received(UnitGroup& group) {
   add_frames(group, "host_takes_frames", "P-POOL-13",
              "The host takes frames, and returns their elements.", frame_for_all);
-  add_frames(group, "host_takes_short_frames", "P-LIM-1",
-             "A frame that is shorter than its headers is dropped; its element comes back.",
+  // The drop of such a frame shows at the interface of the host only.
+  add_frames(group, "host_takes_short_frames", "P-POOL-13",
+             "The element of a frame that is shorter than its headers comes back.",
              [](Unit&, const PoolRecord&) { return ByteVector(5); });
-  struct Header {
-    std::string name, what;
-    std::vector<std::uint8_t> bytes;
-  };
-  for (const Header& header : std::vector<Header>{
-           {"gso", "a segmentation that was not granted", {0, 1, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0}},
-           {"gso_unknown",
-            "a segmentation that does not exist",
-            {0, 0x55, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}},
-           {"csum_behind",
-            "a checksum behind its end",
-            {1, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0}}}) {
-    add_frames(group, "host_drops_" + header.name, "P-DATA-16",
-               "A frame with " + header.what + " is dropped; its element comes back.",
-               [bytes = header.bytes](Unit& u, const PoolRecord& pool) {
-                 ByteVector out = frame_for_all(u, pool);
-                 for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = std::byte{bytes[i]};
-                 return out;
+  for (const BadHeader& header : bad_headers()) {
+    add_frames(group, "host_drops_" + header.name, "P-POOL-13",
+               "The element of a frame with " + header.what + " comes back.",
+               [header](Unit& u, const PoolRecord& pool) {
+                 return with_header(header, frame_for_all(u, pool));
                });
   }
 }

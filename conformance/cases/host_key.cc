@@ -197,12 +197,9 @@ void add_records(UnitGroup& group) {
                    record[15] ^= std::byte{1};
                    return record;
                  });
-  add_bad_record(group, "host_reserved", "P-KEY-5", "with reserved bytes that are not 0",
-                 [](Unit& u, const ByteVector& plain) {
-                   ByteVector record = u.line().responder().seal(plain);
-                   record[2] = std::byte{1};
-                   return record;
-                 });
+  add_bad_record(
+      group, "host_reserved", "P-KEY-5", "with reserved bytes that are not 0",
+      [](Unit& u, const ByteVector& plain) { return u.line().responder().seal(plain, {}, 0, 1); });
   add_bad_record(group, "host_replay", "P-KEY-10", "with a counter that was taken",
                  [](Unit& u, const ByteVector& plain) {
                    return u.line().responder().seal(plain, u.line().responder().next_counter() - 1);

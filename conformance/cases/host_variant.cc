@@ -57,8 +57,7 @@ void add_idata(UnitGroup& group) {
                 u.expect(has_form_b(*write, pools[1]), "offset and length in idata");
                 return;
               }
-              u.expect(!write->idata, "no idata");
-              await_message(u, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+              expect_element(u, *write, pools[1]);
             });
 }
 

@@ -369,6 +369,7 @@ void add_ends_of_links(Group& group) {
               head.header.service = fabric::Service::kMgmt;
               head.header.dlid = fabric::Lid(1);  // a listener's
               head.header.slid = fabric::Lid(2);
+              head.header.dqpn = head.header.sqpn = fabric::Qpn(1);  // P-MGMT-1
               h.send_cell(make_cell(h, head, payload));
               h.expect_no_init("no reply to a cell without a link");
               h.expect(h.inbox().waiting(EventKind::kMgmt) == 0,

@@ -18,23 +18,40 @@ std::string echo_text(std::size_t data_bytes) {
   return data;
 }
 
+// The record of a BufferRDMAIndicate for the element that was written. A message may have several
+// records, and the one before may be for another write.
+std::optional<messaging::ConsumedRecord> record_of(const Event& message,
+                                                   const messaging::PoolRecord& pool,
+                                                   const Event& write) {
+  if (message.kind != EventKind::kMessage) return std::nullopt;
+  const auto all = messaging::BufferRdmaIndicate::parse(message.bytes);
+  for (std::size_t i = 0; all && i < all->size(); ++i) {
+    const messaging::ConsumedRecord record = (*all)[i];
+    const bool is_inside = record.pool == pool.pool && record.first < pool.elements;
+    if (is_inside && pool.element_address(record.first) == write.target.address) return record;
+  }
+  return std::nullopt;
+}
+
 // Returns what the target indicates about its write.
-std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write) {
+std::optional<messaging::ConsumedRecord> indicated(End& host, const Event& write,
+                                                   const messaging::PoolRecord& pool) {
   if (host.agreed().reads_idata) {
     if (!host.expect(write.idata.has_value(), "idata")) return std::nullopt;
     const auto at = messaging::PoolElementIdata::decode(*write.idata);
     return messaging::ConsumedRecord{messaging::PoolRef(at.pool), at.element, 1, at.bytes};
   }
   if (!host.expect(!write.idata, "no idata")) return std::nullopt;
-  const auto event =
-      await_message(host, messaging::Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
-  if (!event) return std::nullopt;
-  const auto indicate = messaging::BufferRdmaIndicate::parse(event->bytes);
-  if (!host.expect(indicate && indicate->size() > 0, "one that parses")) return std::nullopt;
-  return (*indicate)[0];
+  const auto event = host.await_if([&](const Event& e) { return indicates(e, pool, write); },
+                                   "BufferRDMAIndicate of the element that was written");
+  return event ? record_of(*event, pool, write) : std::nullopt;
 }
 
 }  // namespace
+
+bool indicates(const Event& message, const messaging::PoolRecord& pool, const Event& write) {
+  return record_of(message, pool, write).has_value();
+}
 
 ByteVector echo_message(messaging::TransactionContext context, std::size_t data_bytes) {
   messaging::cfg::EchoRequest echo;
@@ -126,7 +143,7 @@ std::optional<Event> write_element(End& host, const messaging::PoolRecord& pool,
 std::optional<Event> announced(Unit& u) {
   u.inbox().forget();
   if (!expect_status(u, messaging::CfgCode::kAnnounce, {}, messaging::CfgStatus::kOk)) return {};
-  auto write = u.await(EventKind::kWrite, {});
+  auto write = await_write(u, {});
   if (!write) u.outcome().skip("the host sent no frame: its interface needs an address");
   return write;
 }
@@ -170,8 +187,20 @@ bool attach_both(End& a, End& b) {
   return a.attach() && a.start_nic() && b.attach() && b.start_nic();
 }
 
+bool is_frame_of_target(const Event& e) {
+  return e.kind == EventKind::kWrite ||
+         (e.kind == EventKind::kMessage && e.function() == messaging::Function::kSendData);
+}
+
+std::optional<Event> await_write(End& host, std::string_view expected) {
+  auto event = host.await_if(is_frame_of_target, expected);
+  if (!event || event->kind == EventKind::kWrite) return event;
+  host.outcome().skip("the target sends frames of this length by SendData");
+  return std::nullopt;
+}
+
 std::optional<Event> expect_frame(End& host, const ByteVector& sent) {
-  const auto write = host.await(EventKind::kWrite, "an RDMA write");
+  const auto write = await_write(host);
   if (!write) return std::nullopt;
   host.expect(
       write->bytes.size() == sent.size() &&
@@ -181,7 +210,7 @@ std::optional<Event> expect_frame(End& host, const ByteVector& sent) {
 }
 
 void expect_element(End& host, const Event& write, const messaging::PoolRecord& pool) {
-  const auto at = indicated(host, write);
+  const auto at = indicated(host, write, pool);
   if (!at) return;
   host.expect(at->pool == pool.pool && at->count == 1 && at->first < pool.elements,
               "an element of our pool");

@@ -62,11 +62,19 @@ bool attach_by_new_link(Host& host);
 bool attach_by_new_link(Unit& unit);
 // Attaches both and starts their NICs.
 bool attach_both(End& a, End& b);
+// A frame of the target: an RDMA write, or SendData.
+bool is_frame_of_target(const Event& event);
+// The next RDMA write of the target. A target may send short frames by SendData (P-DATA-11): then
+// the case is skipped.
+std::optional<Event> await_write(End& host, std::string_view expected = "an RDMA write");
 // The target writes this frame into a pool of the host. Returns the write.
 std::optional<Event> expect_frame(End& host, const ByteVector& sent);
 // The write is into an element of the pool, and the target indicates that element and the bytes: by
 // idata of form A where both sides have it, else by BufferRDMAIndicate, which is awaited.
 void expect_element(End& host, const Event& write, const messaging::PoolRecord& pool);
+// Returns true if the message is a BufferRDMAIndicate, and one of its records is for the element of
+// the pool that was written.
+bool indicates(const Event& message, const messaging::PoolRecord& pool, const Event& write);
 // Asks the host to announce its addresses. Returns the write of the first frame; without one the
 // case is skipped: a host without an address sends none.
 std::optional<Event> announced(Unit& unit);

@@ -146,8 +146,11 @@ void add_records(SharedGroup& group) {
 void add_bad_pools(SharedGroup& group) {
   add_bad_pool(group, "no_elements", "0 elements", [](PoolRecord& p) { p.elements = 0; });
   add_bad_pool(group, "no_size", "elements of 0 bytes", [](PoolRecord& p) { p.element_bytes = 0; });
-  add_bad_pool(group, "too_large", "more than 2^48 bytes",
-               [](PoolRecord& p) { p.elements = p.element_bytes = 0xFFFFFFFF; });
+  // Not more elements than a target keeps state for: P-POOL-3 has 66,048 of them.
+  add_bad_pool(group, "too_large", "more than 2^48 bytes", [](PoolRecord& p) {
+    p.elements = 65'600;
+    p.element_bytes = 0xFFFFFFFF;
+  });
   add_bad_pool(group, "wraps", "an end that wraps",
                [](PoolRecord& p) { p.address = fabric::VirtualAddress(0xFFFFFFFFFFFFF000); });
   add_bad_pool(group, "reference_in_use", "a reference that is in use",
@@ -161,9 +164,11 @@ void add_bad_pools(SharedGroup& group) {
   group.add("named_twice", "P-POOL-3", "A message that names a reference twice is dropped whole.",
             [](End& h) {
               if (!h.attach()) return;
+              PoolRecord second = another_pool(6);  // of other memory
+              second.pool = PoolRef(5);
               Words behind;
               append(behind, another_pool(5));
-              append(behind, another_pool(5));
+              append(behind, second);
               expect_dropped(h, [&](unsigned) {
                 send_message(h, message(Function::kBufferRecvPool, h.next_context(), behind));
               });

@@ -12,7 +12,6 @@
 #include "conformance/messages.h"
 #include "conformance/pools.h"
 #include "messaging/connect.pb.h"
-#include "messaging/wire/buffer_rdma_indicate.h"
 
 namespace splitnic::conformance {
 
@@ -35,12 +34,8 @@ bool has_form_b(const Event& write, const messaging::PoolRecord& pool) {
 void expect_indicated_late(End& h, const Event& write) {
   using namespace std::chrono_literals;
   constexpr base::Duration kNoIndicate = 60ms;
-  const messaging::PoolRecord pool = own_pool(h);
-  const auto element = (write.target.address.value - pool.address.value) / pool.element_bytes;
-  const auto indicates_it = [&pool, element](const Event& e) {
-    if (e.kind != EventKind::kMessage) return false;
-    const auto all = messaging::BufferRdmaIndicate::parse(e.bytes);
-    return all && all->size() > 0 && (*all)[0].pool == pool.pool && (*all)[0].first == element;
+  const auto indicates_it = [pool = own_pool(h), &write](const Event& e) {
+    return indicates(e, pool, write);
   };
   expect_serving(h, "a target that serves while a write is not acknowledged");
   h.listen(kNoIndicate);
@@ -249,8 +244,7 @@ void add_idata(Group& group) {
                      b.terms.idata_form_in = messaging::connect::IDATA_FORM_NONE;
                      if (!attach_both(a, b)) return;
                      const auto write = expect_frame(b, send_frame(a, b, 0));
-                     if (!write || !b.expect(!write->idata, "no idata")) return;
-                     await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     if (write) expect_element(b, *write, own_pool(b));
                    });
   group.add_of_two("idata_none_completes", "P-DATA-6",
                    "BufferRDMAIndicate comes when its write is acknowledged, and not before.",
@@ -278,8 +272,7 @@ void add_idata(Group& group) {
                        b.expect(has_form_b(*write, pool), "offset and length in idata");
                        return;
                      }
-                     b.expect(!write->idata, "no idata");
-                     await_message(b, Function::kBufferRdmaIndicate, "BufferRDMAIndicate");
+                     expect_element(b, *write, pool);
                    });
 }
 

@@ -1,4 +1,5 @@
 // Wrong implementations that take what they must drop, and such that send what they must not.
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -133,6 +134,38 @@ void add_taken_messages(std::vector<Fault>& all) {
                         }
                         return true;
                       }));
+  all.push_back(taken("reference_twice", "a reference that a message names twice is taken",
+                      "pool.named_twice", Function::kBufferRecvPool,
+                      [](base::MutableBytes message) {
+                        constexpr std::size_t kSecond = kRecordWord + kRecordWords;
+                        const std::uint32_t reference = word_of(message, kRecordWord);
+                        if (word_of(message, kSecond) == reference) {
+                          set_word(message, kSecond, reference + 1);
+                        }
+                        return true;
+                      }));
+  all.push_back(taken("pool_bytes_unchecked", "a pool of more than 2^48 bytes is taken",
+                      "pool.too_large", Function::kBufferRecvPool, [](base::MutableBytes message) {
+                        constexpr std::uint32_t kElementsMax = 66'048;  // the number is checked
+                        const std::uint64_t elements = word_of(message, kRecordWord + 1);
+                        const std::uint64_t bytes = elements * word_of(message, kRecordWord + 2);
+                        if (elements <= kElementsMax && bytes > std::uint64_t{1} << 48) {
+                          set_word(message, kRecordWord + 1, 16);
+                          set_word(message, kRecordWord + 2, 2048);
+                        }
+                        return true;
+                      }));
+  all.push_back({"vnet_unchecked", "the virtio-net header of frames is not looked at",
+                 "frame.drops_gso", false, [] {
+                   return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {
+                     constexpr std::size_t kVnet = 12;
+                     const bool is_first = view.header.op == Op::kRdmaWrite && view.va_mh;
+                     if (!is_first || view.payload.size() < kVnet) return true;
+                     std::fill_n(cell.begin() + (view.payload.data() - cell.data()), kVnet,
+                                 std::byte{0});
+                     return true;
+                   });
+                 }});
   all.push_back(
       {"idata_unchecked", "the size in idata is not compared", "data.idata_size_larger", false, [] {
          return cell_rule(To::kTarget, [](const CellView& view, RelayBytes& cell) {

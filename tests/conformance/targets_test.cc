@@ -6,6 +6,10 @@
 #include <array>
 #include <set>
 
+#include "conformance/cases/parts.h"
+#include "messaging/wire/buffer_rdma_indicate.h"
+#include "messaging/wire/buffer_recv_pool.h"
+#include "messaging/wire/buffer_recv_pool_update.h"
 #include "tests/conformance/dying_target.h"
 #include "tests/conformance/faults.h"
 #include "tests/conformance/run_suite.h"
@@ -70,6 +74,114 @@ TEST(ConformanceTargets, a_target_that_can_produce_no_idata_passes) {
   const Report report = run(target, {"frame", "pool", "data", "variant"});
   EXPECT_EQ(failures_of(report), "");
   EXPECT_GE(report.count(Verdict::kPass), 80U);
+}
+
+// Frames up to a length of the target's choice are no writes: cases about writes are skipped.
+TEST(ConformanceTargets, a_target_that_sends_short_frames_by_send_data_fails_nothing) {
+  UnitTarget target({.send_threshold = 256});
+  const Report report = run(target, {"frame", "data.indicate", "msg.send_data", "pool.another_pool",
+                                     "variant.one_channel_frame", "state.element_returned"});
+  EXPECT_EQ(failures_of(report), "");
+  EXPECT_GE(report.count(Verdict::kPass), 1U);
+  EXPECT_GE(report.count(Verdict::kSkip), 8U);
+}
+
+// One message may indicate several frames, and one before it others.
+TEST(ConformanceTargets, an_indication_of_several_writes_is_one_of_each) {
+  const messaging::PoolRecord pool{
+      messaging::PoolRef(3),           16, 2048, fabric::MemoryHandle(0x2A01),
+      fabric::VirtualAddress(0x10000), 0};
+  const std::array records{messaging::ConsumedRecord{pool.pool, 2, 1, 72},
+                           messaging::ConsumedRecord{pool.pool, 5, 1, 72},
+                           messaging::ConsumedRecord{messaging::PoolRef(4), 7, 1, 72}};
+  ByteVector bytes(messaging::BufferRdmaIndicate::bytes(records.size()));
+  messaging::BufferRdmaIndicate::emit(messaging::kUnsolicited, records, bytes);
+  Event message;
+  message.kind = EventKind::kMessage;
+  message.bytes = bytes;
+  for (std::uint32_t element = 0; element < pool.elements; ++element) {
+    Event write;
+    write.kind = EventKind::kWrite;
+    write.target.address = pool.element_address(element);
+    EXPECT_EQ(indicates(message, pool, write), element == 2 || element == 5) << element;
+  }
+}
+
+// Two elements of those that were used, in another order: the suite writes into these.
+TEST(ConformanceTargets, P_POOL_9_an_update_may_name_elements_in_any_order) {
+  std::vector<std::uint64_t> first, again;
+  bool is_returned = false;
+  const Rule sees_writes = cell_rule(To::kTarget, [&](const fabric::CellView& view, RelayBytes&) {
+    if (view.header.op != fabric::Op::kRdmaWrite || !view.va_mh) return true;
+    (is_returned ? again : first).push_back(view.va_mh->address.value);
+    return true;
+  });
+  const Rule returns_two =
+      flit_rule(To::kSuite, [&](const fabric::FlitHeader&, RelayBytes& cell, const RelayBytes&) {
+        fabric::CellView view;
+        if (is_returned || fabric::parse_cell(cell, view) != fabric::CellError::kNone) return true;
+        const auto update = messaging::BufferRecvPoolUpdate::parse(view.payload);
+        if (view.header.op != fabric::Op::kSend || !update) return true;
+        is_returned = true;
+        const messaging::PoolRef pool = (*update)[0].pool;
+        const std::array records{messaging::ElementRange{pool, 3, 1},
+                                 messaging::ElementRange{pool, 0, 1}};
+        RelayBytes message(messaging::BufferRecvPoolUpdate::bytes(records.size()));
+        messaging::BufferRecvPoolUpdate::emit(messaging::kUnsolicited, records, message);
+        fabric::CellHead head;
+        head.header = view.header;
+        head.header.payload_bytes = static_cast<std::uint16_t>(message.size());
+        RelayBytes longer(fabric::cell_bytes(head, message.size()));
+        longer.resize(fabric::emit_cell(longer, head, message));
+        cell = longer;
+        return true;
+      });
+  UnitTarget target({.rule = both(sees_writes, returns_two)});
+  EXPECT_EQ(not_passed(run(target, {"data.returned"})), "");
+  ASSERT_GE(first.size(), 4U);
+  EXPECT_EQ(again, (std::vector{first[3], first[0]}));
+}
+
+// A target without separate connections may refuse the number of queue pairs: code 2.
+TEST(ConformanceTargets, S001_51_an_arrangement_may_be_refused_as_a_bad_parameter) {
+  UnitTarget target({.rule = mgmt_rule(To::kSuite, [](fabric::Mgmt& mgmt) {
+                       if (mgmt.kind == fabric::MgmtKind::kConnectRej) {
+                         mgmt.reject = fabric::MgmtReject::kBadParameter;
+                       }
+                       return true;
+                     })});
+  EXPECT_EQ(not_passed(run(target, {"cm.second_channel_alone"})), "");
+}
+
+// Nothing is wrong with the cell but that there is no link.
+TEST(ConformanceTargets, P_LINK_5_the_cell_without_a_link_has_the_queue_pair_of_mgmt) {
+  UnitTarget target({});
+  const Report report = run(target, {"link.cell_without_a_link"});
+  EXPECT_EQ(not_passed(report), "");
+  unsigned cells = 0;
+  for (const Exchanged& one : report.results.at(0).transcript.all()) {
+    fabric::FlitView flit;
+    fabric::CellView cell;
+    if (one.direction != Direction::kSent ||
+        fabric::parse_flit(one.bytes, flit) != fabric::FlitError::kNone ||
+        flit.header.type != fabric::FlitType::kData) {
+      continue;
+    }
+    ++cells;
+    ASSERT_EQ(fabric::parse_cell(flit.payload, cell), fabric::CellError::kNone);
+    EXPECT_EQ(cell.header.dqpn, fabric::Qpn(1));
+    EXPECT_EQ(cell.header.sqpn, fabric::Qpn(1));
+  }
+  EXPECT_EQ(cells, 1U);
+}
+
+// The relay clears what is wrong with the record: it was sealed with that, and stays no good one.
+TEST(ConformanceTargets, P_KEY_5_the_reserved_byte_of_a_record_is_under_its_tag) {
+  UnitTarget target({.is_keyed = true, .rule = [](To to, RelayBytes& datagram) {
+                       if (to == To::kTarget && datagram.size() > 2) datagram[2] = std::byte{0};
+                       return true;
+                     }});
+  EXPECT_EQ(not_passed(run(target, {"key.record_reserved"})), "");
 }
 
 TEST(ConformanceTargets, the_suite_sends_idle_while_it_waits) {

@@ -11,6 +11,7 @@
 
 #include "conformance/report/report.h"
 #include "conformance/selection.h"
+#include "messaging/wire/cfg_util.h"
 #include "tests/conformance/dying_target.h"
 #include "tests/conformance/faults.h"
 #include "tests/conformance/host_target.h"
@@ -67,6 +68,58 @@ TEST(ConformanceUnitSuite, every_case_passes_against_the_keyed_host) {
   expect_complete(
       report, 275,
       "session at the initiator: KEYED to none, 180 s, 2^28 records: it takes three minutes\n");
+}
+
+constexpr auto kInitNic = static_cast<std::uint32_t>(messaging::CfgCode::kInitNic);
+constexpr auto kGetVersion = static_cast<std::uint32_t>(messaging::CfgCode::kGetVersion);
+
+// The first try of each INIT_NIC of the host becomes GET_VERSION, whose reply it does not get.
+Rule version_first() {
+  const auto seen = std::make_shared<std::set<std::uint32_t>>();
+  return both(
+      message_rule(To::kSuite, messaging::Function::kCfgUtilRequest,
+                   [seen](base::MutableBytes message) {
+                     if (word_of(message, kCodeWord) == kInitNic &&
+                         seen->insert(word_of(message, kContextWord + 1)).second) {
+                       set_word(message, kCodeWord, kGetVersion);
+                     }
+                     return true;
+                   }),
+      message_rule(To::kTarget, messaging::Function::kCfgUtilReply, [](base::MutableBytes message) {
+        if (word_of(message, kCodeWord) == kGetVersion) become_frame(message);
+        return true;
+      }));
+}
+
+// INIT_NIC comes once for each context.
+Rule init_nic_once() {
+  const auto seen = std::make_shared<std::set<std::uint32_t>>();
+  return message_rule(To::kSuite, messaging::Function::kCfgUtilRequest,
+                      [seen](base::MutableBytes message) {
+                        if (word_of(message, kCodeWord) == kInitNic &&
+                            !seen->insert(word_of(message, kContextWord + 1)).second) {
+                          become_frame(message);
+                        }
+                        return true;
+                      });
+}
+
+// P-CFG-12 has INIT_NIC before START, and nothing of other requests.
+TEST(ConformanceUnitSuite, a_host_may_request_its_version_first_and_must_repeat_init_nic) {
+  const std::vector<std::string> wanted{"cfg.busy_unit", "cfg.reply_other_context"};
+  HostTarget right({.rule = version_first()});
+  EXPECT_EQ(not_passed(run(right, wanted)), "");
+  HostTarget wrong({.rule = both(version_first(), init_nic_once())});
+  EXPECT_EQ(run(wrong, {"cfg.reply_other_context"}).count(Verdict::kFail), 1U);
+}
+
+// The relay clears what is wrong with the record: it was sealed with that, and stays no good one.
+TEST(ConformanceUnitSuite, P_KEY_5_the_reserved_byte_of_a_record_is_under_its_tag) {
+  HostTarget target({.is_keyed = true, .rule = [](To to, RelayBytes& datagram) {
+                       if (to == To::kTarget && datagram.size() > 2) datagram[2] = std::byte{0};
+                       return true;
+                     }});
+  EXPECT_EQ(not_passed(run(target, {"key.host_reserved"})), "");
 }
 
 // One nonce for all of its life: the specification requires a random one, and not another one.

@@ -30,9 +30,10 @@ struct UnitTargetConfig {
   bool wants_cookies = false;
   std::optional<messaging::IdataForm> idata_form = messaging::IdataForm::kPoolElement;
   std::uint32_t message_max = messaging::kMsgMaxControl;
-  bool is_full = false;           // full profile, as between programs
-  base::Duration delay{};         // of each datagram, on the way in and out
-  std::uint8_t eui64_begins = 0;  // the first byte of every EUI-64; with keys 0 is any
+  bool is_full = false;              // full profile, as between programs
+  base::Duration delay{};            // of each datagram, on the way in and out
+  std::uint8_t eui64_begins = 0;     // the first byte of every EUI-64; with keys 0 is any
+  std::uint32_t send_threshold = 0;  // bytes: frames up to this go as SendData
 };
 
 class UnitTarget {
@@ -96,6 +97,7 @@ class UnitTarget {
     config.host.pair.idata_form = target.idata_form;
     config.host.pair.queues = 4;  // that a host may ask for
     config.host.pair.control_message_max = target.message_max;
+    config.host.pair.send_threshold = target.send_threshold;
     config.host.pair.flow_context_of = &control::flow_context_of;
     config.host.ring_bytes = 256 << 10;
     lan::FramePort* const lan = &lan_;
