@@ -86,12 +86,12 @@ build_tsan() { build tsan thread_tests; }
 # An end-to-end test waits most of its time: five per processor run at once.
 test_check() {
   run_ctest check "$cores" -LE "$e2e"
-  run_ctest check $((5 * cores)) -L "$e2e"
+  run_ctest check $((7 * cores)) -L "$e2e"
 }
 
 test_release() {
   run_ctest release "$cores" -LE "$e2e"
-  run_ctest release $((5 * cores)) -L "$e2e"
+  run_ctest release $((7 * cores)) -L "$e2e"
 }
 
 # A process of a sanitized program takes long to start: its tests share processes. In the step check each has its own.
