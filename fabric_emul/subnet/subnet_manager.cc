@@ -51,8 +51,11 @@ void SubnetManager::set_policy(const Topology& topology) {
   has_changed_ = true;
 }
 
+// A switch that never takes the whole of its table, as one that has more tables than the manager
+// knows, fails each round: from the second one on the gap is twice as long each time.
 base::Time SubnetManager::next_sweep_at() const {
-  return has_changed_ ? std::min(sweep_at_, begun_at_ + kSweepGapMin) : sweep_at_;
+  if (!has_changed_) return sweep_at_;
+  return std::min(sweep_at_, begun_at_ + kSweepGapMin * (1 << std::max(failed_rounds_ - 1, 0)));
 }
 
 base::Time SubnetManager::deadline() const {
@@ -110,9 +113,11 @@ SmpAttribute SubnetManager::attribute_of(const Target& target) const {
 
 void SubnetManager::take_reply(const SwitchRequests::Reply& reply) {
   if (phase_ == Phase::kSweep) return take_sweep_reply(reply.from, reply.smp);
-  const TableUpdate::Outcome outcome = update_.on_reply(reply, now_);
-  if (outcome == TableUpdate::Outcome::kStale) sweep_again();
-  if (outcome == TableUpdate::Outcome::kRefused) stand_by(reply.smp.manager);
+  using Outcome = TableUpdate::Outcome;
+  const Outcome outcome = update_.on_reply(reply, now_);
+  if (outcome == Outcome::kRejected) view_.leave_out(targets_[reply.from].is->name);
+  if (outcome == Outcome::kStale || outcome == Outcome::kRejected) sweep_again();
+  if (outcome == Outcome::kRefused) stand_by(reply.smp.manager);
 }
 
 // A switch first obeys, so that no other manager changes what it reports then. LIDs of nodes come
@@ -190,6 +195,7 @@ void SubnetManager::end_sweep() {
   if (agent_.manager() == id_ && loads_.is_due(begun_at_)) read_loads();
   if (has_begun) return;
   settled_ = view_.reports();
+  failed_rounds_ = 0;
   end_round();
 }
 
@@ -220,7 +226,9 @@ bool SubnetManager::begin_update() {
 
 void SubnetManager::advance() {
   if (phase_ == Phase::kSweep) return end_sweep();
-  if (!update_.advance(now_)) end_round();
+  if (update_.advance(now_)) return;
+  failed_rounds_ = 0;
+  end_round();
 }
 
 void SubnetManager::end_round() {
@@ -238,6 +246,7 @@ void SubnetManager::on_silent(const Target& target) {
 
 // Something is not as the sweep has found it.
 void SubnetManager::sweep_again() {
+  failed_rounds_ = std::min(failed_rounds_ + 1, kFailedRoundsMax);
   end_round();
   has_changed_ = true;
 }

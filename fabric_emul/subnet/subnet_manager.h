@@ -32,6 +32,7 @@ class SubnetManager final : private SubnetAgent::Manager {
  public:
   static constexpr base::Duration kSweepEvery = std::chrono::milliseconds(500);
   static constexpr base::Duration kSweepGapMin = std::chrono::milliseconds(10);
+  static constexpr int kFailedRoundsMax = 7;  // that count
 
   // The agent, which is that of the switch `name` of the topology, and random outlive this.
   SubnetManager(Topology topology, const std::string& name, std::uint8_t priority,
@@ -110,6 +111,7 @@ class SubnetManager final : private SubnetAgent::Manager {
   bool is_master_ = false, stands_by_ = false;
   bool has_changed_ = true;  // since the sweep began
   bool has_whole_view_ = false;
+  int failed_rounds_ = 0;  // since all tables were right
   SwitchRequests requests_;
   TableUpdate update_;
   NodeSetup nodes_;

@@ -29,6 +29,10 @@ void SubnetView::on_report(const Topology::Switch& expected, const SmpNode& node
                              lid_text(expected.lid) + ")");
   }
   refused_.erase(whole);
+  if (const auto at = rejecting_.find(expected.name); at != rejecting_.end()) {
+    if (without_nodes(at->second) == without_nodes(node)) return;
+    rejecting_.erase(at);
+  }
   SmpNode& report = reports_[expected.name] = node;
   for (SmpNode::PortInfo& info : report.ports) check_port({expected.name, info.number}, info);
 }
@@ -94,16 +98,19 @@ const SmpNode::PortInfo* SubnetView::port_up(const PortPlace& place) const {
   return is_up ? &*info : nullptr;
 }
 
+SmpNode SubnetView::without_nodes(SmpNode node) const {
+  for (std::size_t i = 0; i < node.port_count; ++i) {
+    SmpNode::PortInfo& info = node.ports[i];
+    if (cables_.contains({node.name, info.number})) continue;
+    info.state = SmpNode::PortState::kDown;
+    info.eui64 = Eui64();
+  }
+  return node;
+}
+
 bool SubnetView::has_same_tables(const Reports& before) const {
-  const auto without_nodes = [this](const std::string& name, SmpNode node) {
-    for (std::size_t i = 0; i < node.port_count; ++i) {
-      if (!cables_.contains({name, node.ports[i].number})) node.ports[i] = {};
-    }
-    return node;
-  };
   return std::ranges::equal(reports_, before, [&](const auto& a, const auto& b) {
-    return a.first == b.first &&
-           without_nodes(a.first, a.second) == without_nodes(b.first, b.second);
+    return a.first == b.first && without_nodes(a.second) == without_nodes(b.second);
   });
 }
 
@@ -155,6 +162,17 @@ std::vector<StandIn> SubnetView::stand_ins() const {
   return all;
 }
 
+// Whether the switch of this node has it at this port. One with another file may have a cable
+// there, by which cells for the node would come back, or nothing, and then it takes no such table.
+// LID 0: the node has none yet.
+bool SubnetView::has_reported(const Topology::Node& node) const {
+  const SmpNode* const report = report_of(node.at.of_switch);
+  return report != nullptr &&
+         std::ranges::any_of(report->used_ports(), [&](const SmpNode::PortInfo& info) {
+           return info.number == node.at.port && (info.lid == node.lid || info.lid == Lid());
+         });
+}
+
 Topology SubnetView::up() const {
   Topology out;
   for (const Topology::Switch& one : file_.switches) {
@@ -163,7 +181,7 @@ Topology SubnetView::up() const {
   out.routing = file_.routing;
   out.tables_per = file_.tables_per;
   for (const Topology::Node& node : file_.nodes) {
-    if (report_of(node.at.of_switch) != nullptr) out.nodes.push_back(node);
+    if (has_reported(node)) out.nodes.push_back(node);
   }
   for (const Topology::Cable& cable : file_.cables) {
     if (is_up(cable)) out.cables.push_back(cable);

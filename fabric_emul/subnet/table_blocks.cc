@@ -79,23 +79,15 @@ ForwardingTables common_of(const ForwardingTables& a, const ForwardingTables& b)
   return common;
 }
 
-std::vector<TablePart> parts_of(const Topology& topology, const std::string& of_switch) {
+std::vector<TablePart> parts_of(const Topology& topology, const SmpNode& of_switch) {
   std::set<std::uint16_t> blocks;
   std::set<std::uint8_t> inputs{kNoInput};
-  const auto add_input = [&](const PortPlace& place) {
-    if (topology.tables_per == TablesPer::kInput && place.of_switch == of_switch)
-      inputs.insert(place.port);
-  };
+  if (topology.tables_per == TablesPer::kInput) {
+    for (const SmpNode::PortInfo& port : of_switch.used_ports()) inputs.insert(port.number);
+  }
   for (const Topology::Switch& one : topology.switches) blocks.insert(block_with(one.lid));
   static_assert(kSmpBlockLids % kPathsMax == 0);  // a block has all LIDs of a port, or none
-  for (const Topology::Node& node : topology.nodes) {
-    blocks.insert(block_with(node.lid));
-    add_input(node.at);
-  }
-  for (const Topology::Cable& cable : topology.cables) {
-    add_input(cable.a);
-    add_input(cable.b);
-  }
+  for (const Topology::Node& node : topology.nodes) blocks.insert(block_with(node.lid));
   std::vector<TablePart> parts;
   for (const std::uint8_t input : inputs) {
     for (const std::uint16_t block : blocks) parts.push_back({input, block});

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/bytes.h"
@@ -36,8 +35,9 @@ struct TablePart {
   friend auto operator<=>(const TablePart&, const TablePart&) = default;
 };
 
-// Returns the parts that can have entries at this switch of the topology, ascending: of each of its
-// tables the blocks that hold a LID of the topology. REQUIRES a switch of the topology.
-std::vector<TablePart> parts_of(const Topology& topology, const std::string& of_switch);
+// Returns the parts that can have entries at the switch of the topology that reports this,
+// ascending: of each of its tables the blocks that hold a LID of the topology. It has a table for
+// each port that it reports, where the file has one per input.
+std::vector<TablePart> parts_of(const Topology& topology, const SmpNode& of_switch);
 
 }  // namespace splitnic::fabric

@@ -60,7 +60,7 @@ bool TableUpdate::start(Stage stage, base::Time now) {
     target.part = 0;
     target.parts.clear();
     if (!is_due(target)) continue;
-    target.parts = parts_of(file_, target.is->name);
+    target.parts = parts_of(file_, *view_.report_of(target.is->name));
     request(target, now);
     has_started = true;
   }
@@ -147,11 +147,12 @@ TableUpdate::Outcome TableUpdate::on_reply(const SwitchRequests::Reply& reply, b
 // A switch that has been started again has no manager yet.
 TableUpdate::Outcome TableUpdate::on_status(const Target& target, const Smp& reply) {
   if (reply.status == SmpStatus::kRefused && reply.manager.lid != Lid()) return Outcome::kRefused;
-  if (reply.status == SmpStatus::kBad && refusing_.insert(target.is->name).second) {
+  if (reply.status != SmpStatus::kBad) return Outcome::kStale;
+  if (refusing_.insert(target.is->name).second) {
     base::log_warn("switch " + target.is->name +
                    " rejects tables that its topology file does not allow" + kGiveTheSameFile);
   }
-  return Outcome::kStale;
+  return Outcome::kRejected;
 }
 
 }  // namespace splitnic::fabric

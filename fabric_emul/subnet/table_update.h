@@ -21,9 +21,9 @@ namespace splitnic::fabric {
 
 class TableUpdate {
  public:
-  // After a reply. kStale: something is not as the sweep has found it. kRefused: the switch obeys
-  // another manager, the one that the reply names.
-  enum class Outcome : std::uint8_t { kNone, kStale, kRefused };
+  // After a reply. kStale: something is not as the sweep has found it. kRejected: the switch has no
+  // such tables. kRefused: it obeys another manager, the one that the reply names.
+  enum class Outcome : std::uint8_t { kNone, kStale, kRejected, kRefused };
 
   // All outlive this. The requests are its own from begin() on until advance() returns false or
   // they are cleared.

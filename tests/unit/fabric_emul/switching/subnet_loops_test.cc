@@ -107,5 +107,27 @@ TEST(SubnetLoopsTest, P_SUBN_9_a_switch_that_restarts_gets_cells_when_its_table_
   EXPECT_LE(world.most_visits(), 1U);
 }
 
+// The manager has a file in which a node has replaced the cable between s3 and s4, and these two
+// still have the cable. Cells for the node would leave s3 by it, and come to s3 once more by s4,
+// s5, s1 and s2.
+TEST(SubnetLoopsTest, P_SUBN_7_P_SUBN_14_no_entry_leads_to_a_node_where_a_switch_has_a_cable) {
+  World world(ring(5));
+  Topology newer = world.file;
+  newer.cables.erase(newer.cables.begin() + 2);
+  const Lid of_node(109);
+  newer.nodes.push_back({"n9", of_node, {"s3", 1}});
+  for (const auto& one : world.file.switches) world.start(one.name);
+  Box& s1 = *world.boxes.at("s1");
+  s1.manager.emplace(newer, "s1", std::uint8_t{5}, *s1.agent, world.random);
+  world.run(3s);
+  EXPECT_TRUE(world.has_tables_without({2}));
+  const std::uint64_t before = s1.sw.counters()[SwitchCounter::kDropLid];
+  ASSERT_TRUE(link_world::write(world.nodes.at("n1")->link(),
+                                switch_world::cell(world.lid_of("n1"), of_node, 64, 1)));
+  for (int i = 0; i < 100; ++i) world.iterate();  // it may circulate
+  EXPECT_LE(world.most_visits(), 1U);
+  EXPECT_EQ(s1.sw.counters()[SwitchCounter::kDropLid], before + 1);
+}
+
 }  // namespace subnet_loops_test
 }  // namespace splitnic::fabric

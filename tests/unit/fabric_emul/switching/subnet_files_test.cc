@@ -1,0 +1,122 @@
+// A manager and switches whose topology files differ, as while an operator starts them one after
+// the other with a new one: what they agree on is managed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "tests/unit/fabric_emul/switching/subnet_world.h"
+
+namespace splitnic::fabric {
+namespace subnet_files_test {
+
+using namespace subnet_world;
+
+// All switches but the manager have the file of the world. s1 manages by this one.
+void manage_by(World& world, const Topology& file) {
+  for (const auto& one : world.file.switches) world.start(one.name);
+  Box& s1 = *world.boxes.at("s1");
+  s1.manager.emplace(file, "s1", std::uint8_t{5}, *s1.agent, world.random);
+}
+bool have_tables_of(const World& world, const Topology& up) {
+  auto expected = routes_of(up);
+  return std::ranges::all_of(world.boxes, [&](const auto& box) {
+    return check_of(box.second->sw.tables()) == check_of(expected[box.first]);
+  });
+}
+
+// Who adds a node starts one switch after the other, and cables may fail meanwhile. The LID of the
+// node is in a block in which no other one is.
+TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_node_that_a_switch_does_not_have_yet_stops_no_table) {
+  for (const TablesPer per : {TablesPer::kSwitch, TablesPer::kInput}) {
+    Topology file = ring(4);
+    file.tables_per = per;
+    World world(file);
+    Topology newer = world.file;
+    newer.nodes.push_back({"n9", Lid(600), {"s3", 5}});
+    manage_by(world, newer);
+    world.run(2s);
+    EXPECT_TRUE(world.has_tables_without({}));
+    world.set_cut(1, true);  // s2 - s3
+    EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_without({1}); }));
+  }
+}
+
+// The switch has a table for the port of a node that the file of the manager has no more.
+TEST(SubnetFilesTest,
+     S004_19_P_SUBN_19_a_switch_with_more_inputs_than_the_manager_knows_gets_tables) {
+  Topology file = ring(4);
+  file.tables_per = TablesPer::kInput;
+  World world(file);
+  Topology older = world.file;
+  std::erase_if(older.nodes, [](const Topology::Node& node) { return node.name == "n3"; });
+  manage_by(world, older);
+  EXPECT_TRUE(world.run_until(3s, [&] { return have_tables_of(world, older); }));
+  world.set_cut(1, true);  // s2 - s3
+  older.cables.erase(older.cables.begin() + 1);
+  EXPECT_TRUE(world.run_until(3s, [&] { return have_tables_of(world, older); }));
+}
+
+// s3 has one table, and the manager one for each input: it is left out, and the others get tables.
+TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_no_other) {
+  Topology file = ring(4);
+  file.tables_per = TablesPer::kInput;
+  World world(file);
+  Topology other = world.file;
+  other.tables_per = TablesPer::kSwitch;
+  for (const char* name : {"s2", "s4"}) world.start(name);
+  world.start("s1", 5);
+  world.start("s3", std::nullopt, false, &other);
+  Topology rest = world.file;
+  const auto is_of_s3 = [](const PortPlace& place) { return place.of_switch == "s3"; };
+  std::erase_if(rest.switches, [](const Topology::Switch& one) { return one.name == "s3"; });
+  std::erase_if(rest.nodes, [&](const Topology::Node& node) { return is_of_s3(node.at); });
+  std::erase_if(rest.cables,
+                [&](const Topology::Cable& one) { return is_of_s3(one.a) || is_of_s3(one.b); });
+  const auto expected = routes_of(rest);
+  world.run(2s);
+  EXPECT_TRUE(world.run_until(3s, [&] {
+    return std::ranges::all_of(expected, [&](const auto& one) {
+      return check_of(world.boxes.at(one.first)->sw.tables()) == check_of(one.second);
+    });
+  }));
+  EXPECT_FALSE(world.boxes.at("s1")->manager->found().contains("s3"));
+  // It is not tried once more each time a node of it comes or goes.
+  world.run(1s);
+  const std::uint64_t rounds = world.count("s1", SubnetCounter::kRound);
+  world.nodes.at("n3")->port.send_bye(world.clock.now());
+  world.run(2s);
+  EXPECT_EQ(world.count("s1", SubnetCounter::kRound), rounds);
+  world.kill("s3");
+  world.start("s3");
+  EXPECT_TRUE(world.run_until(5s, [&] { return world.has_tables_without({}); }));
+}
+
+// s3 has a table for each input, and the manager one: what it sets there is never all of them.
+TEST(SubnetFilesTest, S004_19_P_SUBN_13_rounds_that_fail_each_time_begin_no_sweep_after_the_other) {
+  World world(ring(3));
+  Topology other = world.file;
+  other.tables_per = TablesPer::kInput;
+  world.start("s1", 5);
+  world.start("s2");
+  world.start("s3", std::nullopt, false, &other);
+  world.run(3s);
+  const std::uint64_t before = world.count("s1", SubnetCounter::kSweep);
+  const std::uint64_t rounds = world.count("s1", SubnetCounter::kRound);
+  world.run(3s);
+  const std::uint64_t sweeps = world.count("s1", SubnetCounter::kSweep) - before;
+  EXPECT_GE(sweeps, 5U);
+  EXPECT_LE(sweeps, 8U) << "one each 500 ms";
+  EXPECT_GE(world.count("s1", SubnetCounter::kRound) - rounds, 5U) << "each fails";
+  world.kill("s3");
+  world.start("s3");
+  EXPECT_TRUE(world.run_until(5s, [&] { return world.has_tables_without({}); }));
+  // TRAP begins a sweep at once as before.
+  world.run(1s);
+  world.set_cut(0, true);  // s1 - s2
+  EXPECT_TRUE(world.run_until(1500ms, [&] { return world.has_tables_without({0}); }));
+}
+
+}  // namespace subnet_files_test
+}  // namespace splitnic::fabric
