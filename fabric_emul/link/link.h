@@ -123,7 +123,7 @@ class Link {
   Lid remote_lid() const { return handshake_.peer().remote_lid; }
   // The peer is in another subnet: routers on the way there compute the cell CRC of each cell. The
   // same at both ends [S000-33].
-  bool crosses_routers() const { return context_.config.lids && remote_lid().value > kPortLidMax; }
+  bool crosses_routers() const { return context_.lid_terms.is_in_other_subnet(remote_lid()); }
   // Behind a switch: how many LIDs from remote_lid() on lead to the peer, each by a path; and
   // whether a cell for this LID is for the local end [S000-46].
   unsigned paths() const { return context_.underlay.paths_to(address()); }

@@ -48,6 +48,7 @@ enum class PayloadCrcMode : std::uint8_t {
 // The LIDs of both ends of a link.
 struct LinkLids {
   Lid local, remote;
+  friend bool operator==(const LinkLids&, const LinkLids&) = default;
 };
 
 struct PortConfig {

@@ -24,6 +24,7 @@ PortContext::PortContext(Underlay& underlay_, const PortConfig& config_, base::R
       observer(observer_),
       terms(config, underlay.receive_buffer_bytes(), uses_fragments()),
       crc_terms(config),
+      lid_terms(config),
       received(carried_bytes_max(config)) {
   to_flush.reserve(config.links_max);
   const std::uint8_t of_control = config.dscp_of_lane[kMgmtLane];

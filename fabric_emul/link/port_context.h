@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "fabric_emul/link/crc_terms.h"
 #include "fabric_emul/link/init_terms.h"
+#include "fabric_emul/link/lid_terms.h"
 #include "fabric_emul/link/link_counters.h"
 #include "fabric_emul/link/link_observer.h"
 #include "fabric_emul/link/port_config.h"
@@ -48,6 +49,7 @@ struct PortContext {
   LinkObserver& observer;
   const InitTerms terms;
   const CrcTerms crc_terms;
+  const LidTerms lid_terms;
   base::Counters<LinkCounter> counters;
   base::Counters<FullLinkCounter> full_counters;
   ReceivedCells received;

@@ -173,7 +173,7 @@ void PortLink::on_time(base::Time now) {
 }
 
 void PortLink::on_speed_time(base::Time now) {
-  if (have_lids_changed()) {
+  if (context_.lid_terms.have_changed(lids(), address())) {
     take_down(now, LinkEvent::kEnded, "the LIDs of the link have changed");
   } else if (now >= keep_alive_.silent_at()) {
     take_down(now, LinkEvent::kSilence, kHeardNothing);

@@ -107,15 +107,8 @@ class PortLink final : public Link {
   // Returns how long HELLO waits for READY at most.
   base::Duration hello_wait_max(base::Time now) const;
   void send_probes(base::Time now);
-  // Listening side: the LIDs of a link to this peer; nothing if it can have none.
-  std::optional<LinkLids> lids_for(const PeerAddress& from) const;
-  bool has_right_lids(const Init& ready) const;  // client
-  // Whether these are others than the link has had, which queue pairs have at both ends.
-  bool has_other_lids(const LinkLids& lids) const {
-    const bool has_had = local_lid() != Lid() && remote_lid() != Lid();
-    return has_had && (lids.local != local_lid() || lids.remote != remote_lid());
-  }
-  bool have_lids_changed() const;
+  // Those of the last INIT.
+  LinkLids lids() const { return {local_lid(), remote_lid()}; }
   void on_challenge(base::Time now, const Init& init);
   void on_ready(base::Time now, const Init& init);
   void on_refuse(base::Time now, const Init& init);

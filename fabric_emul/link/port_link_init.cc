@@ -6,12 +6,6 @@
 #include "fabric_emul/link/port_link.h"
 
 namespace splitnic::fabric {
-namespace {
-
-// In another subnet, where the peer has other LIDs than it has for us.
-bool is_elsewhere(const LinkLids& lids) { return lids.remote.value > kPortLidMax; }
-
-}  // namespace
 
 void PortLink::send_init(const Init& init, std::size_t datagram_bytes) {
   abort_claim();
@@ -64,18 +58,12 @@ void PortLink::start_lanes(base::Time now, const Init& init, std::uint64_t nonce
 
 // Listening side.
 
-std::optional<LinkLids> PortLink::lids_for(const PeerAddress& from) const {
-  if (context_.config.lids) return context_.config.lids(from);
-  const unsigned own_lid = context_.config.lid_base + 1U;
-  return LinkLids{Lid(static_cast<std::uint16_t>(own_lid)),
-                  Lid(static_cast<std::uint16_t>(own_lid + 1 + slot_))};
-}
-
 void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from) {
-  const auto lids = lids_for(from);
-  if (!lids) return context_.counters.add(LinkCounter::kRxDropInit);
+  const auto assigned = context_.lid_terms.assign(from, slot_);
+  if (!assigned) return context_.counters.add(LinkCounter::kRxDropInit);
   // The port has ended another instance already.
-  const bool has_moved = peer_instance() == init.instance && has_other_lids(*lids);
+  const bool has_moved =
+      peer_instance() == init.instance && LidTerms::are_others(lids(), *assigned);
   if (has_moved) end_old_instance();
   // The full profile restarts at each INIT. A repeated one is a copy, or its READY was lost.
   const bool is_running = up() && lanes_.is_open();
@@ -90,7 +78,7 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
   if (from != address()) path_bytes_until_ = {};
   batch_.set_address(from);
   peer_user_ = context_.underlay.user_of(from);
-  handshake_.adopt(init, lids->local, lids->remote);
+  handshake_.adopt(init, assigned->local, assigned->remote);
   const std::size_t bytes = recent_path_bytes(now);
   const std::uint16_t mcp = mcp_of(bytes);
   if (!is_repeated) agree_on_mcp(std::min(mcp, init.mcp_max), stays);
@@ -106,8 +94,8 @@ void PortLink::accept(base::Time now, const Init& init, const PeerAddress& from)
 // Client side.
 
 void PortLink::connect(base::Time now, const PeerAddress& address) {
-  const auto lids = context_.config.lids ? context_.config.lids(address) : std::nullopt;
-  handshake_.connect(context_.config.hello_min, lids ? lids->local : Lid());
+  const auto known = context_.lid_terms.of_topology(address);
+  handshake_.connect(context_.config.hello_min, known ? known->local : Lid());
   batch_.set_address(address);
   send_hello(now);
   context_.call_at(deadline());
@@ -141,36 +129,19 @@ void PortLink::on_challenge(base::Time now, const Init& init) {
   keep_alive_.on_sent(now);
 }
 
-bool PortLink::has_right_lids(const Init& ready) const {
-  if (!context_.config.lids) return true;
-  const auto lids = context_.config.lids(address());
-  if (!lids || is_elsewhere(*lids)) return lids.has_value();
-  return lids->local == ready.offered_lid && lids->remote == ready.lid;
-}
-
-// Switches that start again with another topology file may give either end another LID. The link
-// need not get silent then: its control cells find the peer by the new ones.
-bool PortLink::have_lids_changed() const {
-  const auto lids = context_.config.lids ? context_.config.lids(address()) : std::nullopt;
-  return lids && has_other_lids(*lids);
-}
-
 void PortLink::on_ready(base::Time now, const Init& init) {
   if (!handshake_.is_echo(init)) return context_.counters.add(LinkCounter::kRxDropChallenge);
   if (!context_.terms.is_expected(init)) context_.observer.on_unexpected(init, address());
   const auto payload_crc =
       context_.crc_terms.accept(init, offer_.to(init.instance), path_kind(address()));
-  const bool lacks_lid =
-      init.offered_lid == Lid() && (!context_.config.takes_no_lid || init.port == 0);
-  if (context_.terms.check(init) != InitReason::kNone || lacks_lid || !payload_crc ||
-      !has_right_lids(init)) {
+  const auto accepted = context_.lid_terms.accept(init, address());
+  if (context_.terms.check(init) != InitReason::kNone || !payload_crc || !accepted) {
     return context_.counters.add(LinkCounter::kRxDropInit);
   }
-  const LinkLids lids = context_.config.lids ? *context_.config.lids(address())
-                                             : LinkLids{init.offered_lid, init.lid};
-  const bool stays = init.instance == peer_instance() && !has_other_lids(lids);
-  if (handshake_.is_another_instance(init) || has_other_lids(lids)) end_old_instance();
-  handshake_.adopt(init, lids.local, lids.remote);
+  const bool has_moved = LidTerms::are_others(lids(), *accepted);
+  const bool stays = init.instance == peer_instance() && !has_moved;
+  if (handshake_.is_another_instance(init) || has_moved) end_old_instance();
+  handshake_.adopt(init, accepted->local, accepted->remote);
   set_payload_crc(*payload_crc);
   const std::size_t bytes = path_bytes();
   agree_on_mcp(std::min(mcp_of(bytes), init.mcp_max), stays);

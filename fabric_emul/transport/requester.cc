@@ -2,7 +2,6 @@
 #include "fabric_emul/transport/requester.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "fabric_emul/transport/post_check.h"
 #include "fabric_emul/transport/service.h"
@@ -15,7 +14,8 @@ Requester::Requester(QpContext& context, const RequesterLimits& limits)
       queue_(limits.depth),
       congestion_(limits.window_bytes_max),
       timer_(limits.stall_min),
-      local_(context) {}
+      local_(context),
+      failures_(context) {}
 
 std::size_t Requester::table_bytes(Service service, const RequesterLimits& limits) {
   return base::Ring<Wqe>::bytes_of(limits.depth) +
@@ -87,9 +87,9 @@ void Requester::complete_acknowledged() {
     rnr_.on_progress();
   }
   while (true) {
-    if (ending_ && ending_->no == queue_.head_no()) {
-      const Failure ending = *std::exchange(ending_, {});
-      return ending.drains ? end_drained(ending.status) : fail(ending.status);
+    if (failures_.is_due(queue_.head_no())) {
+      const SendFailure failure = failures_.take();
+      return failure.drains ? end_drained(failure.status) : fail(failure.status);
     }
     if (queue_.head_no() == una_no_ || reads_.waits_for(queue_.head_no())) return;
     complete_front(WcStatus::kSuccess);
@@ -104,18 +104,8 @@ void Requester::fail(WcStatus status) {
 
 // Work request `no` has failed. Those before it still complete normally.
 void Requester::fail_at(std::uint64_t no, WcStatus status) {
-  if (!ending_ || no < ending_->no) ending_ = Failure{no, status};
+  failures_.fail_at(no, status);
   complete_acknowledged();
-}
-
-// The local memory of work request `no` failed its checks [S002-19].
-void Requester::fail_local_access(std::uint64_t no) {
-  blamed_ = Failure{no, WcStatus::kLocalProtection};
-  if (has_own_sequence(context_.service)) {
-    context_.fault = WcStatus::kLocalProtection;
-  } else {
-    context_.has_send_fault = true;
-  }
 }
 
 // The table has refused the bind or unbind `no`.
@@ -129,12 +119,10 @@ void Requester::fail_local_work(std::uint64_t no) {
 // queue pair was created, decides between its end and a drained send queue.
 void Requester::fail_registration(std::uint64_t no, WcStatus status) {
   if (context_.failure_option == FailureOption::kAnticipatory) {
-    blamed_ = Failure{no, status};
-    context_.fault = status;
+    failures_.end_queue_pair(no, status);
     if (has_own_sequence(context_.service)) context_.terminates = local_.last_key();
   } else {
-    ending_ = Failure{no, status, true};
-    context_.has_drain_fault = true;
+    failures_.drain_at(no, status);
     complete_acknowledged();
   }
 }
@@ -149,12 +137,8 @@ void Requester::end_drained(WcStatus status) {
 }
 
 void Requester::flush() {
-  while (!queue_.empty()) {
-    const bool is_blamed = blamed_ && blamed_->no == queue_.head_no();
-    complete_front(is_blamed ? blamed_->status : WcStatus::kFlushed);
-  }
-  blamed_.reset();
-  ending_.reset();
+  while (!queue_.empty()) complete_front(failures_.flushed_status(queue_.head_no()));
+  failures_.clear();
   local_.forget();
   records_.clear();
   reads_.clear();

@@ -9,11 +9,11 @@
 // Each part has its own object: SendQueue numbers the work requests, ReceiveCredits and Congestion
 // limit what is sent, CellRecords knows the cells in flight and their losses, RetransmitTimer and
 // RnrWait when to try again, ReadTracker the outstanding responses, LocalOperations the work that
-// sends nothing. check_post() decides what is taken. The requester decides what happens next; on RD
-// RdRequester does. Files: requester.cc posts, completes and fails, requester_send.cc makes cells,
-// requester_run.cc those of a long RDMA write in runs, requester_ack.cc takes replies and timeouts,
-// requester_raw.cc has what only Raw does.
-// Thread: the data thread.
+// sends nothing, SendFailures the work requests that have failed. check_post() decides what is
+// taken. The requester decides what happens next; on RD RdRequester does. Files: requester.cc
+// posts, completes and fails, requester_send.cc makes cells, requester_run.cc those of a long RDMA
+// write in runs, requester_ack.cc takes replies and timeouts, requester_raw.cc has what only Raw
+// does. Thread: the data thread.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +30,7 @@
 #include "fabric_emul/transport/receive_credits.h"
 #include "fabric_emul/transport/retransmit_timer.h"
 #include "fabric_emul/transport/rnr_wait.h"
+#include "fabric_emul/transport/send_failures.h"
 #include "fabric_emul/transport/send_queue.h"
 #include "fabric_emul/wire/cell.h"
 
@@ -137,10 +138,11 @@ class Requester {
   }
   // Every work request that was started is complete; the others wait.
   bool is_drained() const {
-    return !ending_ && !local_.is_delaying() && (queue_.empty() || !queue_.front().is_started);
+    return !failures_.is_pending() && !local_.is_delaying() &&
+           (queue_.empty() || !queue_.front().is_started);
   }
   // A work request has failed and those before it are not complete.
-  bool is_ending() const { return ending_.has_value(); }
+  bool is_ending() const { return failures_.is_pending(); }
   Psn next_psn() const { return next_psn_; }
   std::size_t queued() const { return queue_.size(); }
   std::size_t depth() const { return queue_.capacity(); }
@@ -148,18 +150,11 @@ class Requester {
   const Congestion& congestion() const { return congestion_; }
 
  private:
-  struct Failure {
-    std::uint64_t no = 0;
-    WcStatus status = WcStatus::kSuccess;
-    bool drains = false;  // the send queue drains and the queue pair stays usable
-  };
-
   // requester.cc
   void complete_front(WcStatus status);
   void complete_acknowledged();
   void fail(WcStatus status);
   void fail_at(std::uint64_t no, WcStatus status);
-  void fail_local_access(std::uint64_t no);
   void fail_local_work(std::uint64_t no);
   void fail_registration(std::uint64_t no, WcStatus status);
   void end_drained(WcStatus status);
@@ -185,7 +180,6 @@ class Requester {
   std::size_t emit(Link& link, std::uint64_t no, std::uint32_t csn, std::uint8_t flags);
   std::size_t emit_request(Link& link, const Wqe& w, std::uint32_t from, std::uint8_t flags);
   std::size_t emit_raw(Link& link, std::uint64_t no);
-  void fail_send(std::uint64_t no, WcStatus status);
 
   // requester_run.cc
   bool is_in_run() const;
@@ -226,11 +220,7 @@ class Requester {
   Psn next_psn_;
   std::uint32_t cells_since_ack_request_ = 0;
   RnrWait rnr_;
-  // A work request that failed while some before it are not complete; it takes effect when they
-  // are.
-  std::optional<Failure> ending_;
-  // The work request to blame for a fault that is set; flush() reports it.
-  std::optional<Failure> blamed_;
+  SendFailures failures_;
   CellHead head_;  // scratch of emit(): fields that it does not set keep their defaults
 };
 

@@ -181,7 +181,7 @@ void Requester::place_response(ReadSink& sink, const CellView& cell, base::Time 
   const std::uint32_t csn = cell.header.csn;
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
   if (!place_response_payload(context_, w, offset, cell.payload)) {
-    return fail_local_access(sink.wqe_no);
+    return failures_.fail_local_access(sink.wqe_no);
   }
   sink.take(csn);
   sink.waits_since = now;

@@ -12,18 +12,18 @@ std::size_t Requester::emit_raw(Link& link, std::uint64_t no) {
   const Wqe& w = queue_[no];
   // The path of the queue pair's MCP may be wider than the one to this destination.
   if (w.gather.bytes > link.mcp()) {
-    fail_send(no, WcStatus::kLocalLength);
+    failures_.end_send_queue(no, WcStatus::kLocalLength);
     return 0;
   }
   const std::size_t payload = static_cast<std::size_t>(w.gather.bytes) - kGnhBytes;
   std::array<std::byte, kGnhBytes> header;
   if (!gather(context_.mrwt, context_.pd, w.gather.span(), 0, header).ok()) {
-    fail_local_access(no);
+    failures_.fail_local_access(no);
     return 0;
   }
   const auto gnh = Gnh::parse(header);
   if (!gnh || gnh->length != payload) {
-    fail_send(no, WcStatus::kLocalLength);
+    failures_.end_send_queue(no, WcStatus::kLocalLength);
     return 0;
   }
   CellHead head;
@@ -36,16 +36,11 @@ std::size_t Requester::emit_raw(Link& link, std::uint64_t no) {
     if (gather(context_.mrwt, context_.pd, w.gather.span(), kGnhBytes, room.payload).ok()) {
       return true;
     }
-    fail_local_access(no);
+    failures_.fail_local_access(no);
     return false;
   });
   if (total > 0) context_.count_sent(total);
   return total;
-}
-
-void Requester::fail_send(std::uint64_t no, WcStatus status) {
-  blamed_ = Failure{no, status};
-  context_.has_send_fault = true;
 }
 
 bool Requester::send_raw(Link& link) {

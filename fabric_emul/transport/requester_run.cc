@@ -20,7 +20,7 @@ bool Requester::is_in_run() const {
       context_.attr.ack_interval <= 1 || next_csn_ == 0 || context_.fault) {
     return false;
   }
-  if (!queue_.has_unsent() || (ending_ && queue_.next_no() >= ending_->no)) return false;
+  if (!queue_.has_unsent() || failures_.stops(queue_.next_no())) return false;
   if (records_.lost_count() > 0 || records_.repeats_next()) return false;
   const Wqe& w = queue_[queue_.next_no()];
   return w.op == WrOp::kRdmaWrite && w.is_started && next_csn_ + 1 < w.cells;

@@ -67,7 +67,7 @@ bool Requester::window_has_room(std::uint64_t wire_bytes) const {
 
 bool Requester::retransmit_lost(Link& link, base::Time now) {
   CellRecords::Record& r = records_.oldest_lost();
-  if (ending_ && r.wqe_no >= ending_->no) return false;  // only what is before it still matters
+  if (failures_.stops(r.wqe_no)) return false;  // only what is before it still matters
   // The oldest cell always goes: the cells that fill the window may be lost too, and only the ACK
   // of the oldest shows it.
   const bool is_oldest = records_.is_oldest(r);
@@ -100,7 +100,7 @@ bool Requester::may_start(Wqe& w) {
   const AccessKind kind = is_responded(w.op) ? AccessKind::kLocalWrite : AccessKind::kLocalRead;
   if (is_accessible(context_, w.gather, kind)) return true;
   // Completions keep their order: the failure waits until those before it are complete.
-  if (queue_.next_no() == queue_.head_no()) fail_local_access(queue_.next_no());
+  if (queue_.next_no() == queue_.head_no()) failures_.fail_local_access(queue_.next_no());
   return false;
 }
 
@@ -123,7 +123,7 @@ bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
 }
 
 bool Requester::send_fresh(Link& link, base::Time now) {
-  if (!queue_.has_unsent() || (ending_ && queue_.next_no() >= ending_->no)) return false;
+  if (!queue_.has_unsent() || failures_.stops(queue_.next_no())) return false;
   const std::uint64_t no = queue_.next_no();
   Wqe& w = queue_.next();
   if (is_local(w.op)) return run_local(now);
@@ -287,7 +287,7 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, std
   const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
   const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
     if (!gather(context_.mrwt, context_.pd, w.gather.span(), offset, room.payload).ok()) {
-      fail_local_access(no);
+      failures_.fail_local_access(no);
       return false;
     }
     if (w.op == WrOp::kRegisterSend) announce_region(w.region, w.region_at, offset, room.payload);

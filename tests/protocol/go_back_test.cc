@@ -2,6 +2,7 @@
 // packet. Once a work request has failed it does not.
 #include <gtest/gtest.h>
 
+#include "tests/protocol/long_packet.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/cell_maker.h"
 #include "tests/support/reader.h"
@@ -183,41 +184,28 @@ TEST(GoBackTest, H_7_a_failed_queue_pair_does_not_go_back_at_a_timeout) {
   expect_no_timeout_of_a_failed_one(false);
 }
 
-// One RDMA write of b with go-back-N, of more cells than half of the numbers that they have.
-struct LongWrite {
-  static constexpr std::uint16_t kMcp = 64;
+// With go-back-N, of more cells than half of the numbers that they have.
+struct LongWrite : LongPacket {
   static constexpr std::uint64_t kCells = 40'000;
 
-  LongWrite() : pair(options()), qp(pair.connect({.selective_repeat = false})) {}
-  static PairOptions options() {
-    PairOptions out;
-    out.mcp = kMcp;
-    return out;
-  }
+  LongWrite() : LongPacket(kCells, {.selective_repeat = false}) {}
   std::uint64_t count(TransportCounter which) { return pair.b().count(which); }
   void expect_sent() {
-    ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle));
-    ASSERT_TRUE(pair.run_until([&] { return !pair.b().sent.empty(); }));
-    EXPECT_EQ(pair.b().sent[0].status, WcStatus::kSuccess);
-    EXPECT_EQ(to.bytes, from.bytes);
+    post(0);
+    expect_done(1);
     const std::uint64_t retransmitted = count(TransportCounter::kTxRetransmit);
     EXPECT_GT(retransmitted, 0U);
     EXPECT_EQ(count(TransportCounter::kTxCells), kCells + retransmitted);
   }
-
-  AdapterPair pair;
-  QpPair qp;
-  Memory& to = pair.a().memory(kMcp * kCells);
-  Memory& from = pair.b().memory(kMcp * kCells, 2);
 };
 
 TEST(GoBackTest, S000_15_a_nak_in_the_second_half_of_a_long_packet) {
   LongWrite write;
   bool is_lost = false;
   write.pair.a().faults.drop_received([&](base::Bytes datagram) {
-    if (is_lost || datagram.size() < kFlitHeaderBytes + kCellBytesMin) return false;
-    const MacHeader h = MacHeader::parse(datagram.data() + kFlitHeaderBytes);
-    is_lost = h.op == Op::kRdmaWrite && h.csn == 36'000;
+    const auto header = LongWrite::header_of(datagram);
+    if (is_lost || !header) return false;
+    is_lost = header->op == Op::kRdmaWrite && header->csn == 36'000;
     return is_lost;
   });
   write.expect_sent();
@@ -246,8 +234,8 @@ TEST(GoBackTest, S000_04_a_read_that_waits_longer_than_half_of_the_numbers_of_ce
   Memory& back = b.memory(64, 3);
   b.faults.drop_received([&](base::Bytes datagram) {
     if (b.count(TransportCounter::kTxCells) > write.kCells) return false;
-    if (datagram.size() < kFlitHeaderBytes + kCellBytesMin) return false;
-    return MacHeader::parse(datagram.data() + kFlitHeaderBytes).op == Op::kRdmaReadResp;
+    const auto header = LongWrite::header_of(datagram);
+    return header && header->op == Op::kRdmaReadResp;
   });
   ASSERT_TRUE(post_read(b, qp.b, {back.sge()}, write.to, 0, 1));
   ASSERT_TRUE(b.post_write(qp.b, {write.from.sge()}, write.to.start, write.to.handle, 2));

@@ -3,50 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "tests/support/adapter_pair.h"
+#include "tests/protocol/long_packet.h"
 #include "tests/support/reader.h"
 
 namespace splitnic::fabric::testing::long_packet_test {
 
-constexpr std::uint16_t kMcp = 64;
-
-// One RDMA write of b.
-struct LongPacket {
-  LongPacket(std::uint64_t cells, const QpInit& init)
-      : pair(options()),
-        qp(pair.connect(init)),
-        to(pair.a().memory(kMcp * cells)),
-        from(pair.b().memory(kMcp * cells, 2)) {}
-  static PairOptions options() {
-    PairOptions out;
-    out.mcp = kMcp;
-    return out;
-  }
-  // The header of the cell in a datagram, if there is one.
-  static std::optional<MacHeader> header_of(base::Bytes datagram) {
-    if (datagram.size() < kFlitHeaderBytes + kCellBytesMin) return std::nullopt;
-    return MacHeader::parse(datagram.data() + kFlitHeaderBytes);
-  }
-  void post(std::uint64_t wr_id) {
-    ASSERT_TRUE(pair.b().post_write(qp.b, {from.sge()}, to.start, to.handle, wr_id));
-  }
-  void expect_done(std::size_t count) {
-    ASSERT_TRUE(pair.run_until([&] { return pair.b().sent.size() == count; }));
-    for (std::size_t i = 0; i < count; ++i) {
-      EXPECT_EQ(pair.b().sent[i].status, WcStatus::kSuccess) << i;
-      EXPECT_EQ(pair.b().sent[i].wr_id, i);
-    }
-    EXPECT_EQ(to.bytes, from.bytes);
-  }
-
-  AdapterPair pair;
-  QpPair qp;
-  Memory& to;
-  Memory& from;
-};
+constexpr std::uint16_t kMcp = LongPacket::kMcp;
 
 // The response is lost, and the number of its request is soon that of a cell that is to come; with
 // 65535 cells behind it, that of the next one.

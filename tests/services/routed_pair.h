@@ -3,21 +3,18 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/crc32c.h"
 #include "base/endian.h"
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/wire/flit.h"
 #include "fabric_emul/wire/mac_header.h"
-#include "tests/support/adapter_pair.h"
+#include "tests/support/switched_carrier.h"
 #include "tests/unit/fabric_emul/switching/router_world.h"
 
 namespace splitnic::fabric::testing {
@@ -74,34 +71,16 @@ class RouterMemory final : public UnderlayDecorator {
   std::vector<std::byte> copy_;
 };
 
-class RouterCarrier final : public Carrier {
+class RouterCarrier final : public SwitchedCarrier {
  public:
-  Underlay& underlay(std::size_t end) override { return node(end).attachment; }
   PeerAddress address(std::size_t /*end*/) override { return host_.attachment.peer("office"); }
-  base::Clock& clock() override { return world_.clock; }
   bool has_traffic(std::size_t /*ends*/) override {
     const auto waits = [](const InProcessUnderlay& one) { return one.queued_batches() > 0; };
     return waits(unit_.endpoint) || waits(host_.endpoint) ||
            std::any_of(world_.carriers.begin() + 1, world_.carriers.end(),
                        [&](const InProcessUnderlay* one) { return waits(*one); });
   }
-  void wait(base::Time until) override {
-    if (has_traffic(0)) until = world_.clock.now();  // of the router, since the last step
-    until = std::min({until, world_.a.deadline(), world_.b.deadline()});
-    world_.clock.set(std::max(until, world_.clock.now() + std::chrono::microseconds(1)));
-  }
-  void after_step() override {
-    world_.clock.advance(std::chrono::microseconds(2));
-    world_.step();
-    while (world_.at_r3.receive()) {  // nobody is at the cable to the other router
-    }
-  }
-  // For PairOptions.
-  void assign_lids(std::size_t end, PortConfig& config) {
-    config.lids = [this, end](const PeerAddress& peer) {
-      return node(end).attachment.lids_of(peer);
-    };
-  }
+  Attachment& attachment(std::size_t end) override { return node(end).attachment; }
   // On the way to this end.
   RouterMemory& memory_before(std::size_t end) { return node(end).memory; }
 
@@ -117,31 +96,24 @@ class RouterCarrier final : public Carrier {
     Attachment attachment;
   };
   Node& node(std::size_t end) { return end == 0 ? unit_ : host_; }
+  base::ManualClock& time() override { return world_.clock; }
+  void step() override {
+    world_.step();
+    while (world_.at_r3.receive()) {  // nobody is at the cable to the other router
+    }
+  }
+  base::Time deadline() const override {
+    return std::min(world_.a.deadline(), world_.b.deadline());
+  }
 
   router_world::RouterWorld world_;
   Node unit_{world_, 2, 0xE00};
   Node host_{world_, 1, 0xE10};
 };
 
-class RoutedPair {
+class RoutedPair : public SwitchedPair<RouterCarrier> {
  public:
-  RoutedPair() : RoutedPair(std::make_unique<RouterCarrier>()) {}
-
-  RouterCarrier& fabric;
-  AdapterPair pair;
-
- private:
-  explicit RoutedPair(std::unique_ptr<RouterCarrier> carrier)
-      : fabric(*carrier), pair(options_of(fabric), std::move(carrier)) {
-    CHECK(pair.run_until([this] { return !pair.b().links.empty(); }));
-  }
-  static PairOptions options_of(RouterCarrier& carrier) {
-    PairOptions options;
-    options.adjust = [&carrier](std::size_t end, PortConfig& config) {
-      carrier.assign_lids(end, config);
-    };
-    return options;
-  }
+  RoutedPair() : SwitchedPair(std::make_unique<RouterCarrier>()) {}
 };
 
 }  // namespace splitnic::fabric::testing

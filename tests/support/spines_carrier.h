@@ -14,6 +14,7 @@
 #include "fabric_emul/underlay/in_process_underlay.h"
 #include "tests/support/adapter_pair.h"
 #include "tests/support/fault_underlay.h"
+#include "tests/support/switched_carrier.h"
 
 namespace splitnic::fabric::testing {
 
@@ -41,7 +42,7 @@ class PacedUnderlay final : public UnderlayDecorator {
   base::Time free_at_{};
 };
 
-class SpinesCarrier final : public Carrier {
+class SpinesCarrier final : public SwitchedCarrier {
  public:
   struct Options {
     unsigned spines = 2;
@@ -68,30 +69,14 @@ class SpinesCarrier final : public Carrier {
     }
   }
 
-  Underlay& underlay(std::size_t end) override { return attachment(end); }
   PeerAddress address(std::size_t /*end*/) override {
     return attachment(1).peer("unit", options_.path);
   }
-  base::Clock& clock() override { return clock_; }
   bool has_traffic(std::size_t) override {
     return std::ranges::any_of(endpoints_, [](auto* one) { return one->queued_batches() > 0; });
   }
-  void wait(base::Time until) override {
-    if (has_traffic(0)) until = clock_.now();  // of a switch, since the last step
-    for (const auto& one : switches_) until = std::min(until, one->deadline());
-    for (const auto& [place, end] : ends_) until = std::min(until, end->paced.deadline());
-    clock_.set(std::max(until, clock_.now() + std::chrono::microseconds(1)));
-  }
-  void after_step() override {
-    clock_.advance(std::chrono::microseconds(2));
-    for (const auto& one : switches_) one->step(clock_.now());
-  }
-  // For PairOptions.
-  void give_lids(std::size_t end, PortConfig& config) {
-    config.lids = [this, end](const PeerAddress& peer) { return attachment(end).lids_of(peer); };
-  }
+  Attachment& attachment(std::size_t end) override { return *nodes_[end]; }
 
-  Attachment& attachment(std::size_t end) { return *nodes_[end]; }
   // Both directions of the cables of this spine, numbered from 1.
   void set_rate(unsigned spine, std::uint64_t bytes_per_second) {
     for_each(spine, [&](End& end) { end.paced.set_rate(bytes_per_second); });
@@ -119,6 +104,17 @@ class SpinesCarrier final : public Carrier {
   };
 
   static constexpr FaultConfig kAllLost{.loss_ppm = 1'000'000};
+
+  base::ManualClock& time() override { return clock_; }
+  void step() override {
+    for (const auto& one : switches_) one->step(clock_.now());
+  }
+  base::Time deadline() const override {
+    base::Time at = base::kNever;
+    for (const auto& one : switches_) at = std::min(at, one->deadline());
+    for (const auto& [place, end] : ends_) at = std::min(at, end->paced.deadline());
+    return at;
+  }
 
   // Its port 1 is at the leaf of the host, port 2 at that of the unit.
   End& end_of_spine(unsigned spine, std::uint8_t port) { return *ends_.at({name_of(spine), port}); }
@@ -172,26 +168,11 @@ class SpinesCarrier final : public Carrier {
 };
 
 // The ends of an AdapterPair behind such switches.
-class SpinesPair {
+class SpinesPair : public SwitchedPair<SpinesCarrier> {
  public:
   explicit SpinesPair(const SpinesCarrier::Options& options = {})
-      : SpinesPair(std::make_unique<SpinesCarrier>(options)) {}
-
-  SpinesCarrier& fabric;
-  AdapterPair pair;
-
- private:
-  explicit SpinesPair(std::unique_ptr<SpinesCarrier> carrier)
-      : fabric(*carrier), pair(options_of(fabric), std::move(carrier)) {
-    CHECK(pair.run_until([this] { return !pair.b().links.empty(); }));
+      : SwitchedPair(std::make_unique<SpinesCarrier>(options)) {
     pair.run_for(std::chrono::seconds(1));  // each knows the LIDs of the other
-  }
-  static PairOptions options_of(SpinesCarrier& carrier) {
-    PairOptions options;
-    options.adjust = [&carrier](std::size_t end, PortConfig& config) {
-      carrier.give_lids(end, config);
-    };
-    return options;
   }
 };
 
