@@ -35,7 +35,7 @@ control::Snapshot HostAdmin::snapshot(control::SnapshotParts parts) const {
   for (std::size_t i = 0; i < options_.units.size(); ++i) {
     control::PeerInfo peer;
     peer.address = options_.units[i].text();
-    peer.mode = control::mode_name(messaging::Mode::kRdma);
+    peer.mode = control::mode_name(options_.common.pair.mode);
     peer.state = state_of(i);
     if (host_ != nullptr) add_unit(s, peer, i, parts);
     s.peers.push_back(peer);

@@ -1,7 +1,6 @@
 #include "host_module/host_daemon.h"
 
 #include <cerrno>
-#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "control/identity.h"
 #include "control/sandbox/sandbox.h"
 #include "host_module/host_worker.h"
+#include "host_module/reload_line.h"
 #include "lan_bridge/ports/net_namespace.h"
 #include "lan_bridge/ports/port_factory.h"
 #include "lan_bridge/ports/tap_port.h"
@@ -67,6 +67,7 @@ class HostDaemon final : public control::Daemon {
     base::Status done{};
   };
   void reload(const control::ReplyFunction& reply);
+  bool begin_reload(const control::ReplyFunction& reply);  // as ReloadLine::Begin
   void end_reload(Reloading& one);
   HostWorker& add_worker();
   base::Status open_hooks();
@@ -87,9 +88,8 @@ class HostDaemon final : public control::Daemon {
   std::vector<std::unique_ptr<control::NameLookup>> lookups_;  // one per I/O unit
   control::Uplinks::Endpoints at_;                             // where the I/O units are
   std::vector<std::unique_ptr<HostWorker>> workers_;
-  // Of the control thread: queue 0 has what was read, and these wait until all have it.
-  bool is_reloading_ = false;
-  std::deque<control::ReplyFunction> reloads_waiting_;
+  // Of the control thread. A reload has ended when all queues have what it has read.
+  ReloadLine reloads_{[this](const control::ReplyFunction& reply) { return begin_reload(reply); }};
 };
 
 HostWorker& HostDaemon::add_worker() {
@@ -169,18 +169,23 @@ control::sandbox::Needs HostDaemon::needs() const {
   return needs;
 }
 
-// Queue 0 changes the interface before the others hear of it, because the kernel may refuse that.
-// Another reload waits meanwhile: what it finds depends on how this one ends. As of `splitnic set`,
-// the reply has what the I/O unit does not take.
 void HostDaemon::reload(const control::ReplyFunction& reply) {
+  if (config_.has_file()) return reloads_.add(reply);
+  reply(control::refuse_reload(control::ReplyStatus::kRefused, kNoConfig));
+}
+
+// Queue 0 changes the interface before the others hear of it, because the kernel may refuse that.
+// As of `splitnic set`, the reply has what the I/O unit does not take.
+bool HostDaemon::begin_reload(const control::ReplyFunction& reply) {
   using Status = control::ReplyStatus;
-  if (!config_.has_file()) return reply(control::refuse_reload(Status::kRefused, kNoConfig));
-  if (is_reloading_) return reloads_waiting_.push_back(reply);
   auto read = config_.read();
-  if (!read) return reply(control::refuse_reload(Status::kFailed, read.error().text()));
+  if (!read) {
+    reply(control::refuse_reload(Status::kFailed, read.error().text()));
+    return false;
+  }
   const auto one = std::make_shared<Reloading>(Reloading{*std::move(read), reply});
   HostWorker* const first = workers_.front().get();
-  is_reloading_ = first->commands().post([this, first, one] {
+  const bool is_begun = first->commands().post([this, first, one] {
     const auto& [options, given, changes] = one->read;
     const base::Status done = first->change_interface(options, changes);
     if (done) first->change(options, changes);
@@ -196,13 +201,13 @@ void HostDaemon::reload(const control::ReplyFunction& reply) {
       });
     });
   });
-  if (!is_reloading_) {
+  if (!is_begun) {
     reply(control::refuse_reload(Status::kFailed, "queue 0 is busy or stopping: try again"));
   }
+  return is_begun;
 }
 
 void HostDaemon::end_reload(Reloading& one) {
-  is_reloading_ = false;
   for (std::size_t i = 1; i < workers_.size() && one.done; ++i) {
     HostWorker* const other = workers_[i].get();
     const bool is_posted =
@@ -216,10 +221,7 @@ void HostDaemon::end_reload(Reloading& one) {
     config_.take(one.read);
   else
     one.reply(control::refuse_reload(control::ReplyStatus::kFailed, one.done.error().text()));
-  if (reloads_waiting_.empty()) return;
-  const control::ReplyFunction next = std::move(reloads_waiting_.front());
-  reloads_waiting_.pop_front();
-  reload(next);
+  reloads_.end();
 }
 
 base::Result<Ports> HostDaemon::open_ports(std::uint32_t queues, std::uint32_t gso_bytes_max) {

@@ -117,6 +117,8 @@ void Host::end_double(base::Time now) {
       base::log_warn(queue_follower_.label() + second->peer_name() + " is the I/O unit at " +
                      first->peer_name() + ", too: not used; name each unit once");
       units_[k].port->end(*second, now);
+      // With keys there are sessions over both, and each renewal of this one would end the other.
+      units_[k].port->underlay().on_peer_stopped(second->address());
       units_[k].link = nullptr;
     }
   }

@@ -163,6 +163,7 @@ std::vector<ListedNic> Iou::nics_for(const AttachedHost& host) {
 }
 
 void Iou::update_rights(base::Time now) {
+  now_ = now;
   for (const auto& nic : nics_) {
     nic->update_rights(now);
     for (const auto& host : nic->hosts()) {

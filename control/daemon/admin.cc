@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "control/daemon/echo_run.h"
+#include "control/daemon/eviction.h"
 #include "control/daemon/pool_options.h"
 #include "control/daemon/report_details.h"
 #include "control/sandbox/refused_calls.h"
@@ -55,7 +56,7 @@ void Admin::handle(const Request& request, ReplyFunction reply) {
       }
       return collect({.request = request, .reply = std::move(reply)});
     case Command::kEvict:
-      return reply(evict_all(request.value));
+      return evict_all(request.value, std::move(reply));
     case Command::kNic:
       return nic(request, std::move(reply));
     case Command::kTopology:
@@ -217,12 +218,23 @@ void Admin::set_all(const Request& request, const ReplyFunction& reply) {
   reply(others.status == ReplyStatus::kOk ? first : others);
 }
 
-// Each queue has its own connection of the host. Queue 0 knows whether the name is that of one.
-Reply Admin::evict_all(const std::string& name) {
-  if (auto evicted = evict(name); !evicted) {
-    return {ReplyStatus::kRefused, evicted.error().text()};
+// Each queue has its own connection of the host, and queue 0 may have none.
+void Admin::evict_all(const std::string& name, ReplyFunction reply) {
+  const base::Status here = evict(name);
+  if (here) {
+    return reply(post_to_others([name](Admin& admin) { static_cast<void>(admin.evict(name)); }));
   }
-  return post_to_others([name](Admin& admin) { static_cast<void>(admin.evict(name)); });
+  const auto eviction = std::make_shared<Eviction>(
+      std::move(reply), Reply{ReplyStatus::kRefused, here.error().text()}, 1 + others_.size());
+  for (std::size_t i = 1; i <= others_.size(); ++i) {
+    const Posted posted = post_to(
+        i, [eviction, name](Admin& admin) { eviction->end_queue(admin.evict(name).has_value()); });
+    if (posted == Posted::kYes) continue;
+    eviction->set_refusal(
+        {ReplyStatus::kFailed, "queue " + std::to_string(i) + " is busy or stopping: try again"});
+    eviction->end_queue(false);
+  }
+  eviction->end_queue(false);
 }
 
 Reply Admin::post_to_others(const std::function<void(Admin&)>& command) const {

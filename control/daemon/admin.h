@@ -149,7 +149,7 @@ class Admin {
   void flush(const std::string& request, ReplyFunction reply);
   Reply flush_here(const FlushRequest& request);
   void set_all(const Request& request, const ReplyFunction& reply);
-  Reply evict_all(const std::string& name);
+  void evict_all(const std::string& name, ReplyFunction reply);
   // Posts to each other queue. Returns kOk, or kFailed if one is busy.
   Reply post_to_others(const std::function<void(Admin&)>& command) const;
   void ping(std::uint32_t count, ReplyFunction reply);

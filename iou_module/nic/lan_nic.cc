@@ -78,7 +78,12 @@ void LanNic::update_rights(base::Time now) {
     const bool is_new = rights != host->rights();
     if (is_new) host->set_rights(std::move(rights));
     compare_name(*host);
-    if (nic_service_.enforce(*host, is_new)) end(*host, now);
+    if (!nic_service_.enforce(*host, is_new)) continue;
+    if (host->is_up()) {
+      owner_.on_host_down(*this, *host, "its rights do not permit all of its settings any more");
+    } else {
+      end(*host, now);
+    }
   }
   ownership_.set_due();
 }

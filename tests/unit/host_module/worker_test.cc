@@ -92,6 +92,17 @@ TEST_F(WorkerTest, it_serves_its_queue_of_the_interface_once_started) {
   worker.stop(clock_.now());
 }
 
+TEST_F(WorkerTest, the_mode_of_a_unit_that_is_not_connected_is_the_one_that_is_requested) {
+  options_.common.pair.mode = messaging::Mode::kSend;
+  HostWorker worker(process_, options_, 0);
+  ASSERT_TRUE(worker.uplinks().open(at(), true));
+  control::Request show;
+  show.json = true;
+  std::string text;
+  worker.admin().handle(show, [&](const control::Reply& reply) { text = reply.text; });
+  EXPECT_THAT(text, HasSubstr(R"("mode":"send")"));
+}
+
 // Nobody listens there, which the kernel reports.
 TEST_F(WorkerTest, B_23_a_silent_unit_is_reported_every_minute_and_why_nothing_reaches_it) {
   const support::LogLines log;

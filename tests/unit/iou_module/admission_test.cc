@@ -128,6 +128,7 @@ TEST_F(AdmissionTest, H_2_rights_that_a_reload_takes_away_end_at_once) {
   ASSERT_TRUE(harness.run_until([&] { return first.got.size() == 1; }));
   replace({entry(1, "office", 1), entry(2, "lab")});
   EXPECT_FALSE(first.up()) << "it has to find out";
+  EXPECT_EQ(harness.count("iou.hosts.downs"), 1U);
   ASSERT_TRUE(second.push(frame_of(kPeer, mac_number(2), 2)));
   harness.run(5ms);
   EXPECT_EQ(first.got.size(), 1U);

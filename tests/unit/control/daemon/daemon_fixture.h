@@ -39,9 +39,10 @@ inline constexpr auto kPatience = 60s;
 // All counts of a worker are plain: only its own thread uses them.
 class TestAdmin final : public Admin {
  public:
-  TestAdmin(base::Clock& clock, const std::uint64_t& steps)
+  TestAdmin(base::Clock& clock, const std::uint64_t& steps, std::uint32_t queue)
       : Admin(clock, [](const base::CounterVisitor& visit) { visit("carrier.things", 1); }),
-        steps_(steps) {}
+        steps_(steps),
+        queue_(queue) {}
   const std::vector<std::string>& sets() const { return sets_; }
   std::vector<std::string> evicted;
 
@@ -51,8 +52,10 @@ class TestAdmin final : public Admin {
     peer.rx_bytes = 10;
     return KnownPeers{peer};
   }
+  // The host "guest" is at queue 2 only.
   base::Status evict(const std::string& name) override {
-    if (name != "office") return base::Error("no such host");
+    const bool is_here = name == "office" || (name == "guest" && queue_ == 2);
+    if (!is_here) return base::Error("no such host");
     evicted.push_back(name);
     return {};
   }
@@ -76,13 +79,14 @@ class TestAdmin final : public Admin {
   }
 
   const std::uint64_t& steps_;
+  const std::uint32_t queue_;
   std::vector<std::string> sets_;
 };
 
 class TestWorker final : public Worker {
  public:
   TestWorker(const Process& process, const CommonOptions& common, std::uint32_t queue)
-      : Worker(process, common, fabric::AdapterLimits{}, queue), admin_(clock_, steps_) {}
+      : Worker(process, common, fabric::AdapterLimits{}, queue), admin_(clock_, steps_, queue) {}
 
   TestAdmin& admin() override { return admin_; }
   std::size_t ports() const override { return 1; }

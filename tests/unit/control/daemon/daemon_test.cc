@@ -69,6 +69,16 @@ TEST_F(DaemonTest, peers_of_all_queues_are_one_list_and_evict_reaches_every_queu
   }
 }
 
+TEST_F(DaemonTest, a_host_that_only_an_additional_queue_has_is_evicted) {
+  start();
+  EXPECT_EQ(ask(request(Command::kEvict, false, "", "guest")).status, ReplyStatus::kOk);
+  EXPECT_EQ(stop(), 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_THAT(daemon_->worker(i).admin().evicted, ElementsAre()) << i;
+  }
+  EXPECT_THAT(daemon_->worker(2).admin().evicted, ElementsAre("guest"));
+}
+
 TEST_F(DaemonTest, requests_from_several_clients_are_collected_at_the_same_time) {
   start();
   std::vector<std::future<void>> clients;
