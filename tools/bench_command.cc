@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -28,16 +29,17 @@ constexpr double kSecondsMax = 3600;
 constexpr base::Duration kPatience = std::chrono::seconds(3);
 
 base::Result<bench::Op> parse_op(const std::string& text) {
-  for (const bench::Op op : {bench::Op::kWrite, bench::Op::kSend, bench::Op::kRead}) {
+  using bench::Op;
+  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead, Op::kFetchOp}) {
     if (bench::name(op) == text) return op;
   }
-  return base::Error("bench: the operation must be write, send or read");
+  return base::Error("bench: the operation must be write, send, read or fetchop");
 }
 
 base::Status parse_service(const BenchArguments& typed, bench::Run& run) {
   const auto service = bench::service_of(typed.service.empty() ? "rc" : typed.service);
   if (!service) {
-    return base::Error("--service: '" + typed.service + "' is not rc, uc, ud or rd");
+    return base::Error("--service: '" + typed.service + "' is not rc, uc, ud, rd or stream");
   }
   run.service = *service;
   if (!typed.queue_pairs.empty()) {
@@ -52,10 +54,53 @@ base::Status parse_service(const BenchArguments& typed, bench::Run& run) {
   return bench::check_run(run.service, run.op, run.queue_pairs);
 }
 
+base::Status parse_pieces(const std::string& text, bench::Run& run) {
+  if (text.empty()) return {};
+  const auto count = control::number_option("--pieces", text, 1, fabric::kSgeMax);
+  if (!count) return count.error();
+  run.pieces = *count;
+  return {};
+}
+
 base::Result<double> parse_seconds(const std::string& text) {
   const auto value = base::parse_number(text, kSecondsMin, kSecondsMax);
   if (!value) return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
   return *value;
+}
+
+base::Status parse_sizes(const BenchArguments& typed, BenchOptions& out) {
+  for (const std::string& text : typed.sizes) {
+    const auto size = control::number_option("--size", text, 1, bench::kSizeMax);
+    if (!size) return size.error();
+    if (auto fits = bench::check_size(out.run.op, *size); !fits) return fits;
+    out.sizes.push_back(*size);
+  }
+  out.has_default_sizes = out.sizes.empty();
+  if (out.has_default_sizes && out.run.op == bench::Op::kFetchOp) {
+    out.sizes = {bench::kFetchOpBytes};
+  } else if (out.has_default_sizes) {
+    out.sizes.assign(kSizes.begin(), kSizes.end());
+  }
+  bench::Run run = out.run;
+  run.bytes = *std::min_element(out.sizes.begin(), out.sizes.end());
+  return bench::check_pieces(run);
+}
+
+// Where the other end is.
+base::Status check_place(const BenchArguments& typed, BenchOptions& out) {
+  const int places = int{!typed.peer.empty()} + int{!typed.listen.empty()} + int{typed.loopback};
+  if (places != 1) {
+    return base::Error("bench: one of --peer, --listen and --loopback is needed");
+  }
+  out.run.is_loopback = typed.loopback;
+  if (typed.loopback) return {};
+  out.is_listening = typed.peer.empty();
+  const std::string option = out.is_listening ? "--listen" : "--peer";
+  auto endpoint = control::parse_endpoint(out.is_listening ? typed.listen : typed.peer);
+  if (!endpoint) return endpoint.error().within(option);
+  out.endpoint = *std::move(endpoint);
+  out.run.is_shm = out.endpoint.is_shm();
+  return control::check_lab(typed.insecure_lab, option, out.endpoint);
 }
 
 base::Result<control::Carrier> open_carrier(const BenchOptions& options) {
@@ -70,6 +115,7 @@ void print_json(const bench::Row& row) {
       {"op", row.op},
       {"service", row.service},
       {"queue_pairs", row.queue_pairs},
+      {"pieces", row.pieces},
       {"carrier", row.carrier},
       {"waits", row.spins ? "spins" : "sleeps"},
       {"bytes", row.bytes},
@@ -82,19 +128,10 @@ void print_json(const bench::Row& row) {
   std::puts(boost::json::serialize(json).c_str());
 }
 
-// Opens a separate connection for each size.
-base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::EndConfig& config,
-                                     std::size_t bytes) {
-  auto carrier = open_carrier(options);
-  if (!carrier) return carrier.error();
-  bench::Run run = options.run;
-  run.bytes = bytes;
-  bench::FabricEnd end(*carrier->underlay, config);
-  if (auto connected = end.connect(carrier->peer, run, kPatience); !connected) {
-    if (!end.has_link() && connected.error().errno_value() == ETIMEDOUT) {
-      return base::Error("no program listens at " + options.endpoint.text() +
-                         ": is `splitnic bench --listen` running there?");
-    }
+// `connected`: the result of connecting this end.
+base::Result<bench::Row> row_of(bench::FabricEnd& end, const base::Status& connected,
+                                const bench::Run& run) {
+  if (!connected) {
     end.disconnect();
     return connected.error();
   }
@@ -103,7 +140,28 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
   if (!row) return row.error();
   row->service = bench::word_of(run.service);
   row->queue_pairs = run.queue_pairs;
+  row->pieces = run.pieces;
   return row;
+}
+
+// Opens a separate connection for each size.
+base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::EndConfig& config,
+                                     std::size_t bytes) {
+  bench::Run run = options.run;
+  run.bytes = bytes;
+  if (run.is_loopback) {
+    bench::FabricEnd both(config);
+    return row_of(both, both.connect_loopback(run, kPatience), run);
+  }
+  auto carrier = open_carrier(options);
+  if (!carrier) return carrier.error();
+  bench::FabricEnd end(*carrier->underlay, config);
+  const auto connected = end.connect(carrier->peer, run, kPatience);
+  if (!connected && !end.has_link() && connected.error().errno_value() == ETIMEDOUT) {
+    return base::Error("no program listens at " + options.endpoint.text() +
+                       ": is `splitnic bench --listen` running there?");
+  }
+  return row_of(end, connected, run);
 }
 
 fabric::Eui64 own_eui64() {
@@ -152,24 +210,32 @@ int serve(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, BenchArguments& into) {
   auto* bench = app.add_subcommand("bench", "Bandwidth and latency of the fabric itself");
-  bench->add_option("op", into.op, "The operation to measure: write, send or read")->type_name("");
+  bench->add_option("op", into.op, "The operation to measure: write, send, read or fetchop")
+      ->type_name("");
   bench
       ->add_option("--peer", into.peer,
                    "Address of the other end: udp://ADDRESS:PORT or shm://NAME")
       ->type_name("ADDR");
   bench->add_option("--listen", into.listen, "Serve the ends that measure")->type_name("ADDR");
+  bench->add_flag("--loopback", into.loopback,
+                  "Both ends are queue pairs of one adapter, in this process");
   bench
       ->add_option("--service", into.service,
-                   "Transport service of the queue pairs: rc, uc, ud or rd (default rc)")
+                   "Transport service of the queue pairs: rc, uc, ud, rd or stream (default rc)")
       ->type_name("NAME");
   bench
       ->add_option("--qps", into.queue_pairs,
                    "With --service rd: queue pairs at each end, 1 to 64, each of which sends to "
                    "all of the other end (default 1)")
       ->type_name("N");
+  bench
+      ->add_option("--pieces", into.pieces,
+                   "Pieces of memory that each message is gathered from, or a read is scattered "
+                   "to, 1 to 4 (default 1)")
+      ->type_name("N");
   control::add_repeated(*bench, "--size", into.sizes,
                         "Bytes per message; may repeat (default 64, 4096, 65536, 1048576; of ud "
-                        "and rd those that fit in one cell)",
+                        "and rd those that fit in one cell; of fetchop always 8)",
                         "N");
   bench
       ->add_option("--seconds", into.seconds,
@@ -182,43 +248,27 @@ void add_bench(CLI::App& app, BenchArguments& into) {
 }
 
 base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
-  if (typed.peer.empty() == typed.listen.empty()) {
-    return base::Error("bench: one of --peer and --listen is needed");
-  }
   BenchOptions out;
-  out.is_listening = typed.peer.empty();
-  const std::string option = out.is_listening ? "--listen" : "--peer";
-  auto endpoint = control::parse_endpoint(out.is_listening ? typed.listen : typed.peer);
-  if (!endpoint) return endpoint.error().within(option);
-  out.endpoint = *std::move(endpoint);
-  if (auto ok = control::check_lab(typed.insecure_lab, option, out.endpoint); !ok) {
-    return ok.error();
-  }
-  out.run.is_shm = out.endpoint.is_shm();
+  if (auto place = check_place(typed, out); !place) return place.error();
   out.run.spins = typed.spin;
   out.json = typed.json;
   if (out.is_listening) {
     const bool names_run = !typed.op.empty() || !typed.sizes.empty() || !typed.service.empty() ||
-                           !typed.queue_pairs.empty();
+                           !typed.queue_pairs.empty() || !typed.pieces.empty();
     if (!names_run) return out;
     return base::Error(
-        "bench: --listen takes no operation, no --service, no --qps and no --size: give them at "
-        "the end that measures");
+        "bench: --listen takes no operation, no --service, no --qps, no --pieces and no --size: "
+        "give them at the end that measures");
   }
   const auto op = parse_op(typed.op);
   if (!op) return op.error();
   out.run.op = *op;
   if (auto service = parse_service(typed, out.run); !service) return service.error();
+  if (auto pieces = parse_pieces(typed.pieces, out.run); !pieces) return pieces.error();
   const auto seconds = parse_seconds(typed.seconds);
   if (!seconds) return seconds.error();
   out.run.seconds = *seconds;
-  for (const std::string& text : typed.sizes) {
-    const auto size = control::number_option("--size", text, 1, bench::kSizeMax);
-    if (!size) return size.error();
-    out.sizes.push_back(*size);
-  }
-  out.has_default_sizes = out.sizes.empty();
-  if (out.has_default_sizes) out.sizes.assign(kSizes.begin(), kSizes.end());
+  if (auto sizes = parse_sizes(typed, out); !sizes) return sizes.error();
   return out;
 }
 

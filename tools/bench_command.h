@@ -1,5 +1,6 @@
 // `splitnic bench` measures bandwidth and latency of the fabric itself. One end listens and serves;
-// the other measures, and sends the listener the parameters of each run.
+// the other measures, and sends the listener the parameters of each run. With --loopback both are
+// in one adapter of one process.
 #pragma once
 
 #include <string>
@@ -15,9 +16,10 @@ namespace splitnic::tools {
 // As typed.
 struct BenchArguments {
   std::string op, peer, listen;
-  std::string service, queue_pairs;  // "": not typed
+  std::string service, queue_pairs, pieces;  // "": not typed
   std::vector<std::string> sizes;
   std::string seconds = "1";
+  bool loopback = false;
   bool spin = false;
   bool json = false;
   bool insecure_lab = false;
@@ -25,8 +27,8 @@ struct BenchArguments {
 
 struct BenchOptions {
   bool is_listening = false;
-  control::Endpoint endpoint;
-  bench::Run run;  // repeated for each size
+  control::Endpoint endpoint;  // without --loopback
+  bench::Run run;              // repeated for each size
   std::vector<std::size_t> sizes;
   bool has_default_sizes = false;  // those that the path and the service carry are measured
   bool json = false;

@@ -44,7 +44,7 @@ std::vector<std::byte> Handshake::emit() const {
 
 std::optional<Handshake> Handshake::parse(base::Bytes in) {
   if (in.size() < kFixedBytes || base::load_be<std::uint32_t>(in.data()) != kMagic) return {};
-  if (in[4] > static_cast<std::byte>(Op::kRead) || in[5] > std::byte{1}) return {};
+  if (in[4] > static_cast<std::byte>(Op::kFetchOp) || in[5] > std::byte{1}) return {};
   Handshake out;
   out.op = static_cast<Op>(in[4]);
   out.goes_back_n = in[5] == std::byte{1};
@@ -59,6 +59,7 @@ std::optional<Handshake> Handshake::parse(base::Bytes in) {
   if (!check_run(out.service, out.op, has_list ? listed : 1)) return {};
   if (out.goes_back_n && out.service != fabric::Service::kRc) return {};
   if (out.bytes == 0 || out.bytes > kSizeMax) return {};
+  if (!check_size(out.op, out.bytes)) return {};
   auto numbers = parse_queue_pairs(in.subspan(kFixedBytes));
   if (!numbers) return {};
   out.queue_pairs = *std::move(numbers);

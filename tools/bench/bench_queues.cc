@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "tools/bench/bench_service.h"
+#include "tools/bench/message_pieces.h"
 
 namespace splitnic::bench {
 namespace {
@@ -25,7 +27,7 @@ constexpr std::size_t kCellOverhead = 128;
 std::size_t in_flight_of(const Handshake& what, std::size_t queue_pairs) {
   const std::size_t slots = slots_for(what.bytes);
   if (what.service == fabric::Service::kRd) return std::min(slots, kPostedOfRd * queue_pairs);
-  return fabric::is_acknowledged(what.service) ? slots : std::min(slots, kInFlightUnrepeatedMax);
+  return is_reliable(what.service) ? slots : std::min(slots, kInFlightUnrepeatedMax);
 }
 
 // Each queue pair has this many.
@@ -33,7 +35,22 @@ std::size_t receives_of(const Handshake& what, std::size_t queue_pairs) {
   if (what.service == fabric::Service::kRd) return std::max(kReceivesOfRdMin, kDepth / queue_pairs);
   if (what.op != Op::kSend) return kDepth;
   const std::size_t slots = slots_for(what.bytes);
-  return fabric::is_acknowledged(what.service) ? slots : std::min(slots + kReportsMax, kDepth);
+  return is_reliable(what.service) ? slots : std::min(slots + kReportsMax, kDepth);
+}
+
+fabric::WrOp work_of(Op op) {
+  switch (op) {
+    case Op::kSend:
+      return fabric::WrOp::kSend;
+    case Op::kRead:
+      return fabric::WrOp::kRdmaRead;
+    case Op::kFetchOp:
+      return fabric::WrOp::kFetchOp;
+    case Op::kWrite:
+    case Op::kDatagrams:
+      break;
+  }
+  return fabric::WrOp::kRdmaWrite;
 }
 
 }  // namespace
@@ -45,8 +62,10 @@ BenchQueues::BenchQueues(fabric::Adapter& adapter)
       recv_cq_(adapter.create_cq(std::max(2 * kDepth, kQueuePairsMax * kReceivesOfRdMin)).value()) {
 }
 
-base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, base::Time now) {
+base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, std::size_t pieces,
+                               base::Time now) {
   what_ = what;
+  pieces_ = pieces;
   what_.queue_pairs.clear();
   in_flight_max_ = in_flight_of(what, queue_pairs);
   if (auto opened = open_memory(); !opened) return opened;
@@ -61,7 +80,7 @@ base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, b
 }
 
 base::Status BenchQueues::open_memory() {
-  memory_.assign(slots_for(what_.bytes) * slot_stride(what_.bytes), std::byte{1});
+  memory_.assign(slots_for(what_.bytes) * slot_stride(what_.bytes), std::byte{});
   auto handle = adapter_.memory().regions().register_region(pd_, memory_, fabric::kAccessRights);
   if (!handle) return handle.error();
   handle_ = *handle;
@@ -70,24 +89,40 @@ base::Status BenchQueues::open_memory() {
 }
 
 base::Status BenchQueues::open_queue_pair(std::size_t receives, base::Time now) {
-  fabric::QpInit init;
-  init.common.pd = pd_;
-  init.common.send_cq = send_cq_;
-  init.common.recv_cq = recv_cq_;
-  init.common.send_depth = (is_rd() ? in_flight_max_ : kDepth) + 1;
-  init.common.receive_depth = std::max(receives, is_rd() ? receives : kDepth);
-  init.common.max_dest_rd_atomic = fabric::kReadsMax;
-  init.service = what_.service;
-  init.has_datagram_rdma = true;
-  init.selective_repeat = !what_.goes_back_n;
-  auto qpn = adapter_.create_qp(init, now);
+  fabric::CommonInit common;
+  common.pd = pd_;
+  common.send_cq = send_cq_;
+  common.recv_cq = recv_cq_;
+  common.send_depth = (is_rd() ? in_flight_max_ : kDepth) + 1;
+  common.receive_depth = std::max(receives, is_rd() ? receives : kDepth);
+  common.max_dest_rd_atomic = fabric::kReadsMax;
+  const auto qpn = create(common, now);
   if (!qpn) return qpn.error();
-  queue_pairs_.push_back(*qpn);
-  if (auto prepared = adapter_.prepare_qp(*qpn); !prepared) return prepared;
   for (std::size_t i = 0; i < receives; ++i) {
     if (auto posted = post_receive(*qpn); !posted) return posted;
   }
   return {};
+}
+
+// In INIT, which is where one of STREAM begins.
+base::Result<fabric::Qpn> BenchQueues::create(const fabric::CommonInit& common, base::Time now) {
+  if (what_.service == fabric::Service::kStream) {
+    fabric::StreamInit init;
+    init.common = common;
+    auto stream = adapter_.create_stream(init, now);
+    if (stream) queue_pairs_.push_back(*stream);
+    return stream;
+  }
+  fabric::QpInit init;
+  init.common = common;
+  init.service = what_.service;
+  init.has_datagram_rdma = true;
+  init.selective_repeat = !what_.goes_back_n;
+  auto qpn = adapter_.create_qp(init, now);
+  if (!qpn) return qpn;
+  queue_pairs_.push_back(*qpn);
+  if (auto prepared = adapter_.prepare_qp(*qpn); !prepared) return prepared.error();
+  return qpn;
 }
 
 void BenchQueues::close(base::Time now) {
@@ -123,12 +158,12 @@ base::Status BenchQueues::connect(const fabric::MgmtPair& theirs, const Handshak
   remote_start_ = fabric::VirtualAddress(their_offer.start);
   remote_lid_ = link.remote_lid();
   peers_ = is_rd() ? their_offer.queue_pairs : std::vector<fabric::Qpn>{theirs.qpn};
-  if (!fabric::is_acknowledged(what_.service) && link.peer_receive_buffer() > 0) {
+  if (!is_reliable(what_.service) && link.peer_receive_buffer() > 0) {
     const std::size_t cells = what_.bytes / std::max<std::size_t>(link.mcp(), 1) + 1;
     const std::size_t fit = link.peer_receive_buffer() / 2 / (what_.bytes + cells * kCellOverhead);
     in_flight_max_ = std::clamp<std::size_t>(fit, 1, in_flight_max_);
   }
-  if (!fabric::is_connected(what_.service)) return connect_datagrams(theirs, link);
+  if (is_datagram(what_.service)) return connect_datagrams(theirs, link);
   return adapter_.connect_qp(describe(), theirs, link);
 }
 
@@ -171,23 +206,38 @@ base::Status BenchQueues::reply(const fabric::Wc& wc, const MessageMark& mark) {
 }
 
 base::Status BenchQueues::send(const Way& way, const MessageMark& mark) {
-  const std::array<fabric::Sge, 1> piece{slot(next_slot_)};
+  std::array<fabric::Sge, fabric::kSgeMax> pieces{};
   fabric::SendWr wr;
   if (mark.word != Word::kReport) {
-    wr.gather = piece;
-    if (what_.op != Op::kSend) {
-      wr.op = what_.op == Op::kRead ? fabric::WrOp::kRdmaRead : fabric::WrOp::kRdmaWrite;
-      wr.remote_handle = remote_handle_;
-      wr.remote_address =
-          fabric::VirtualAddress(remote_start_.value + next_slot_ * slot_stride(what_.bytes));
-    }
+    wr.gather = pieces_of(next_slot_, pieces);
+    wr.op = work_of(what_.op);
+    if (what_.op != Op::kSend) name_remote(wr);
     next_slot_ = (next_slot_ + 1) % slots_for(what_.bytes);
   }
-  if (wr.op != fabric::WrOp::kRdmaRead) wr.idata = mark.emit();
+  if (!fabric::is_responded(wr.op)) wr.idata = mark.emit();
   wr.destination_lid = remote_lid_;
   wr.destination_ee = ee_;
   wr.destination_qpn = way.to;
   return adapter_.post_send(way.from, wr);
+}
+
+// The slot of the same number; of all FetchOps the word in the first one.
+void BenchQueues::name_remote(fabric::SendWr& wr) const {
+  wr.remote_handle = remote_handle_;
+  wr.remote_address = remote_start_;
+  if (wr.op == fabric::WrOp::kFetchOp) {
+    wr.fetch_op.operand1 = 1;
+  } else {
+    wr.remote_address.value += next_slot_ * slot_stride(what_.bytes);
+  }
+}
+
+std::uint64_t BenchQueues::fetched() const {
+  const std::size_t slots = slots_for(what_.bytes);
+  const std::size_t newest = (next_slot_ + slots - 1) % slots;
+  std::uint64_t value = 0;
+  std::memcpy(&value, memory_.data() + newest * slot_stride(what_.bytes), sizeof value);
+  return value;
 }
 
 fabric::Sge BenchQueues::slot(std::size_t number) const {
@@ -196,6 +246,36 @@ fabric::Sge BenchQueues::slot(std::size_t number) const {
   piece.length = what_.bytes;
   piece.lkey = handle_;
   return piece;
+}
+
+std::span<const fabric::Sge> BenchQueues::pieces_of(std::size_t slot_number,
+                                                    std::span<fabric::Sge> room) const {
+  for (std::size_t i = 0; i < pieces_; ++i) {
+    const MessagePiece piece = piece_of(i, pieces_, what_.bytes);
+    room[i] = slot(slot_number);
+    room[i].address.value += piece.in_slot;
+    room[i].length = static_cast<std::uint32_t>(piece.length);
+  }
+  return room.first(pieces_);
+}
+
+void BenchQueues::fill() {
+  for (std::size_t at = 0; at < memory_.size(); ++at) memory_[at] = pattern_at(at);
+}
+
+bool BenchQueues::are_reads_right() const {
+  const std::size_t slots = std::min(next_message_, slots_for(what_.bytes));
+  for (std::size_t number = 0; number < slots; ++number) {
+    const std::size_t begin = number * slot_stride(what_.bytes);
+    for (std::size_t i = 0; i < pieces_; ++i) {
+      const MessagePiece piece = piece_of(i, pieces_, what_.bytes);
+      for (std::size_t at = 0; at < piece.length; ++at) {
+        const std::byte wanted = pattern_at(begin + piece.in_message + at);
+        if (memory_[begin + piece.in_slot + at] != wanted) return false;
+      }
+    }
+  }
+  return true;
 }
 
 base::Status BenchQueues::post_receive(fabric::Qpn qpn) {
@@ -210,7 +290,7 @@ bool BenchQueues::owns(fabric::Qpn qpn) const {
 }
 
 bool BenchQueues::is_from_peer(const fabric::Wc& received) const {
-  if (fabric::is_connected(what_.service)) return true;
+  if (!is_datagram(what_.service)) return true;
   const bool is_of_node = is_rd() ? received.source_ee == ee_ : received.source_lid == remote_lid_;
   return is_of_node && std::ranges::find(peers_, received.source_qpn) != peers_.end();
 }

@@ -1,11 +1,13 @@
-// The queue pairs of one session at one end, and the memory of their messages: one of RC, UC or UD,
-// or several of RD, which share one end-to-end context and each of which sends to all of the other
-// end's [S000-12]. One session at a time; close() ends it. Thread: that of the adapter.
+// The queue pairs of one session at one end, and the memory of their messages: one of RC, UC, UD or
+// STREAM, or several of RD, which share one end-to-end context and each of which sends to
+// all of the other end's [S000-12]. One session at a time; close() ends it. Thread: that of the
+// adapter.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -24,9 +26,12 @@ class BenchQueues {
   BenchQueues& operator=(const BenchQueues&) = delete;
 
   // Makes memory, and queue pairs in INIT with receives posted for all that the other end may have
-  // in flight. REQUIRES that no session is open, and what check_run() takes. After an error
-  // close().
-  base::Status open(const Handshake& what, std::size_t queue_pairs, base::Time now);
+  // in flight. `pieces`: of each message that is posted. REQUIRES that no session is open, and what
+  // check_run() and check_pieces() take. After an error close().
+  base::Status open(const Handshake& what, std::size_t queue_pairs, std::size_t pieces,
+                    base::Time now);
+  // The memory gets the bytes of pattern_at(), which the other end reads.
+  void fill();
   void close(base::Time now);
 
   // This end for CONNECT: of RD the end-to-end context. REQUIRES a session.
@@ -43,6 +48,14 @@ class BenchQueues {
   base::Status reply(const fabric::Wc& wc, const MessageMark& mark);
   // In place of a receive that is complete.
   base::Status post_receive(fabric::Qpn qpn);
+
+  // The value of the other end's word before the newest FetchOp, which adds 1 to it: the number of
+  // those that were executed before [S000-05]. REQUIRES that it is complete.
+  std::uint64_t fetched() const;
+
+  // Whether each slot that was read into has the bytes that fill() puts there at the other end.
+  // REQUIRES that all reads are complete.
+  bool are_reads_right() const;
 
   bool owns(fabric::Qpn qpn) const;
   // Anybody may send to a queue pair of a datagram service.
@@ -61,10 +74,14 @@ class BenchQueues {
   bool is_rd() const { return what_.service == fabric::Service::kRd; }
   base::Status open_memory();
   base::Status open_queue_pair(std::size_t receives, base::Time now);
+  base::Result<fabric::Qpn> create(const fabric::CommonInit& common, base::Time now);
   base::Status connect_datagrams(const fabric::MgmtPair& theirs, fabric::Link& link);
   base::Status start(fabric::Qpn qpn, std::uint16_t mcp);
   base::Status send(const Way& way, const MessageMark& mark);
+  void name_remote(fabric::SendWr& wr) const;
   fabric::Sge slot(std::size_t number) const;
+  std::span<const fabric::Sge> pieces_of(std::size_t slot_number,
+                                         std::span<fabric::Sge> room) const;
 
   fabric::Adapter& adapter_;
   const fabric::PdId pd_;
@@ -78,7 +95,7 @@ class BenchQueues {
   fabric::EeId ee_;
   fabric::Lid remote_lid_;
   std::vector<fabric::Qpn> queue_pairs_, peers_;
-  std::size_t in_flight_max_ = 1;
+  std::size_t in_flight_max_ = 1, pieces_ = 1;
   std::size_t next_message_ = 0, next_slot_ = 0, next_receive_ = 0;
 };
 

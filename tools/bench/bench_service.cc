@@ -1,5 +1,6 @@
 #include "tools/bench/bench_service.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -13,8 +14,11 @@ struct ServiceWord {
   Service service;
   std::string_view word;
 };
-constexpr auto kServiceWords = std::to_array<ServiceWord>(
-    {{Service::kRc, "rc"}, {Service::kUc, "uc"}, {Service::kUd, "ud"}, {Service::kRd, "rd"}});
+constexpr auto kServiceWords = std::to_array<ServiceWord>({{Service::kRc, "rc"},
+                                                           {Service::kUc, "uc"},
+                                                           {Service::kUd, "ud"},
+                                                           {Service::kRd, "rd"},
+                                                           {Service::kStream, "stream"}});
 
 // The operation on the wire. None of these services has kRaw.
 constexpr fabric::Op request_of(Op op) {
@@ -25,6 +29,8 @@ constexpr fabric::Op request_of(Op op) {
       return fabric::Op::kSend;
     case Op::kRead:
       return fabric::Op::kRdmaReadReq;
+    case Op::kFetchOp:
+      return fabric::Op::kFetchOpReq;
     case Op::kDatagrams:
       break;
   }
@@ -35,15 +41,16 @@ bool has_operation(Service service, Op op) {
   return fabric::op_info(request_of(op), service).allowed;
 }
 
-// "rc or rd"
+// "rc, rd or stream"
 std::string services_with(Op op) {
   std::string words;
+  std::string_view last;
   for (const ServiceWord& one : kServiceWords) {
     if (!has_operation(one.service, op)) continue;
-    if (!words.empty()) words += " or ";
-    words += one.word;
+    if (!last.empty()) words += (words.empty() ? "" : ", ") + std::string(last);
+    last = one.word;
   }
-  return words;
+  return words + (words.empty() ? "" : " or ") + std::string(last);
 }
 
 }  // namespace
@@ -76,8 +83,29 @@ base::Status check_run(Service service, Op op, std::size_t queue_pairs) {
   return {};
 }
 
+base::Status check_size(Op op, std::size_t bytes) {
+  if (op != Op::kFetchOp || bytes == kFetchOpBytes) return {};
+  return base::Error(
+      "--size " + std::to_string(bytes) + ": fetchop changes a word of 8 bytes: leave --size out",
+      EINVAL);
+}
+
+base::Status check_pieces(const Run& run) {
+  if (run.pieces == 1) return {};
+  if (run.op == Op::kFetchOp || (run.op == Op::kRead && run.service == Service::kStream)) {
+    return base::Error("--pieces: a " + std::string(name(run.op)) + " on " +
+                           std::string(fabric::name(run.service)) + " has one piece",
+                       EINVAL);
+  }
+  if (run.pieces >= 1 && run.pieces <= fabric::kSgeMax && run.pieces <= run.bytes) return {};
+  return base::Error("--pieces " + std::to_string(run.pieces) + ": a message of " +
+                         std::to_string(run.bytes) + " bytes has 1 to " +
+                         std::to_string(std::min(run.bytes, fabric::kSgeMax)),
+                     EINVAL);
+}
+
 base::Status check_length(Service service, std::size_t bytes, std::uint16_t mcp) {
-  if (fabric::is_connected(service) || bytes <= mcp) return {};
+  if (!is_datagram(service) || bytes <= mcp) return {};
   return base::Error("--size " + std::to_string(bytes) + ": a message of " +
                          std::string(fabric::name(service)) + " is one cell, of at most " +
                          std::to_string(mcp) + " bytes on this path: give a smaller one",

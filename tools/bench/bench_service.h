@@ -17,13 +17,27 @@ namespace splitnic::bench {
 // Of RD, at each end.
 inline constexpr std::size_t kQueuePairsMax = 64;
 
-// "rc", "uc", "ud" or "rd"; "" for any other service.
+// "rc", "uc", "ud", "rd" or "stream"; "" for any other service.
 std::string_view word_of(fabric::Service service);
 std::optional<fabric::Service> service_of(std::string_view word);
+
+// Retransmits what the path loses.
+constexpr bool is_reliable(fabric::Service service) {
+  return fabric::is_acknowledged(service) || service == fabric::Service::kStream;
+}
+// Has no connection of two queue pairs: each message names its destination, and is one cell.
+constexpr bool is_datagram(fabric::Service service) {
+  return service == fabric::Service::kUd || service == fabric::Service::kRd;
+}
 
 // Refused: an operation that the service does not have [S004-02], and a number of queue pairs that
 // it cannot have.
 base::Status check_run(fabric::Service service, Op op, std::size_t queue_pairs);
+// Refused: a FetchOp of another length than that of its word.
+base::Status check_size(Op op, std::size_t bytes);
+// Refused: more pieces than a work request or a message has, and several of an operation that has
+// one: a FetchOp, and a read on STREAM.
+base::Status check_pieces(const Run& run);
 // Refused, as EMSGSIZE: a message that is longer than a cell of `mcp` bytes, on a service whose
 // messages are one cell.
 base::Status check_length(fabric::Service service, std::size_t bytes, std::uint16_t mcp);

@@ -1,8 +1,8 @@
 #include "tools/bench/fabric_end.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <span>
 #include <string>
 
 #include "tools/bench/bench_service.h"
@@ -22,10 +22,16 @@ std::string_view hint_of(MgmtReject code) {
 
 }  // namespace
 
-FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd)
+FabricEnd::FabricEnd(const EndConfig& config, int wake_fd)
     : config_(config),
       adapter_(std::make_unique<fabric::Adapter>(fabric::AdapterLimits{}, random_)),
-      queues_(*adapter_) {
+      session_(*adapter_, config.is_active) {
+  adapter_->connections().set_handler(*this);
+  wake_slot_ = waiting_.poller().add(wake_fd);
+}
+
+FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd)
+    : FabricEnd(config, wake_fd) {
   fabric::PortConfig port;
   port.eui64 = config.eui64;
   port.instance = random_.next() | 1;
@@ -33,139 +39,106 @@ FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wa
   port.crc_head_only = config.is_shm;
   port.forget_after = {};  // each measurement uses a separate link
   port_ = adapter_->add_port(underlay, port).value();
-  adapter_->connections().set_handler(*this);
   waiting_.add(underlay);
-  wake_slot_ = waiting_.poller().add(wake_fd);
 }
 
-base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
-                                base::Duration patience) {
+base::Status FabricEnd::open_session(const Run& run) {
   if (auto checked = check_run(run.service, run.op, run.queue_pairs); !checked) return checked;
+  if (auto checked = check_size(run.op, run.bytes); !checked) return checked;
+  if (auto checked = check_pieces(run); !checked) return checked;
   Handshake what;
   what.op = run.op;
   what.service = run.service;
   what.goes_back_n = run.goes_back_n;
   what.bytes = static_cast<std::uint32_t>(run.bytes);
-  if (auto opened = queues_.open(what, run.queue_pairs, clock_.now()); !opened) return opened;
-  port_->connect(peer, clock_.now());
-  auto connected = iterate_until([this] { return is_connected_; }, patience);
-  if (!connected && !has_failed()) return base::Error("no reply", ETIMEDOUT);
+  return session_.queues().open(what, run.queue_pairs, run.pieces, clock_.now());
+}
+
+base::Status FabricEnd::await_connection(base::Duration patience) {
+  auto connected = iterate_until([this] { return session_.is_connected(); }, patience);
+  if (!connected && !session_.has_failed()) return base::Error("no reply", ETIMEDOUT);
   return connected;
+}
+
+base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
+                                base::Duration patience) {
+  if (auto opened = open_session(run); !opened) return opened;
+  port_->connect(peer, clock_.now());
+  return await_connection(patience);
+}
+
+base::Status FabricEnd::connect_loopback(const Run& run, base::Duration patience) {
+  if (auto opened = open_session(run); !opened) return opened;
+  far_ = std::make_unique<BenchSession>(*adapter_, false);
+  const auto near = adapter_->open_loopback(clock_.now());
+  if (!near) return near.error();
+  near_ = *near;
+  return await_connection(patience);
 }
 
 void FabricEnd::disconnect() {
   adapter_->connections().disconnect(connection_, clock_.now());
   adapter_->transmit(clock_.now());
+  if (port_ == nullptr) return;
   port_->send_bye(clock_.now());
   port_->flush(clock_.now());
 }
 
 void FabricEnd::end_session() {
-  queues_.close(clock_.now());
+  session_.end(clock_.now());
   connection_ = {};
   link_ = nullptr;
-  is_connected_ = false;
-  why_ = base::Error();
-  posted_ = requested_ = sent_ = received_ = replied_ = written_off_ = arrived_ = 0;
-}
-
-// The passive end is free for the next peer then: its session ends with the iteration.
-void FabricEnd::fail(const base::Error& why) {
-  if (!has_failed()) why_ = why;
-}
-
-void FabricEnd::post(Word word) {
-  if (word == Word::kReply) replied_ = posted_;  // those before it need none
-  if (word != Word::kReport) ++posted_;
-  ++requested_;
-  const MessageMark mark{word, MessageNumber(static_cast<std::uint32_t>(posted_)), {}};
-  if (auto posted = queues_.post(mark); !posted) fail(posted.error());
 }
 
 void FabricEnd::iterate(base::Time wake_at) {
   now_ = clock_.now();
   // The passive end sleeps until somebody is there.
-  const bool spins = config_.spins && (config_.is_active || is_connected_);
+  const bool spins = config_.spins && (config_.is_active || session_.is_connected());
   if (!spins || adapter_->wants_write()) {
     waiting_.wait(now_, {.made_progress = made_progress_ || spins,
-                         .bytes_processed = bytes_processed(),
+                         .bytes_processed = session_.bytes_processed(),
                          .wants_write = adapter_->wants_write(),
                          .deadline = std::min(adapter_->deadline(), wake_at)});
     now_ = clock_.now();
-    if (adapter_->wants_write() && waiting_.has_room()) adapter_->on_writable(now_);
+    // Of the loopback each iteration makes room.
+    const bool has_room = far_ != nullptr || waiting_.has_room();
+    if (adapter_->wants_write() && has_room) adapter_->on_writable(now_);
   }
   // Replies leave together with the acknowledgements that are due.
   made_progress_ = adapter_->receive(now_);
   made_progress_ |= take_completions();
   adapter_->transmit(now_);
-  if (config_.is_active || !has_failed()) return;
+  if (config_.is_active || !session_.has_failed()) return;
   adapter_->connections().disconnect(connection_, now_);  // else the peer waits in vain
   end_session();
 }
 
 bool FabricEnd::take_completions() {
-  fabric::WcBatch wcs;
-  bool made_progress = false;
-  for (const fabric::CqId cq : queues_.completion_queues()) {
-    while (const std::size_t count = adapter_->poll_cq(cq, wcs)) {
-      made_progress = true;
-      for (const fabric::Wc& wc : std::span(wcs).first(count)) on_completion(wc);
-    }
+  bool made_progress = session_.take_completions();
+  if (far_ != nullptr) {
+    made_progress |= far_->take_completions();
+    if (far_->has_failed()) session_.fail(far_->why());
   }
   return made_progress;
 }
 
-// Completions of a session that is over may still come.
-void FabricEnd::on_completion(const fabric::Wc& wc) {
-  if (!is_connected_ || has_failed() || !queues_.owns(wc.qpn)) return;
-  if (wc.status != fabric::WcStatus::kSuccess) {
-    return fail(base::Error("a " + std::string(name(queues_.what().op)) + " ended as " +
-                            std::string(name(wc.status))));
-  }
-  if (wc.op != fabric::WcOp::kReceive && wc.op != fabric::WcOp::kReceiveRdmaIdata) {
-    ++sent_;
-    return;
-  }
-  ++received_;
-  if (auto posted = queues_.post_receive(wc.qpn); !posted) return fail(posted.error());
-  if (queues_.is_from_peer(wc)) take_message(wc);
-}
-
-void FabricEnd::take_message(const fabric::Wc& wc) {
-  if (!wc.has_idata) return;
-  const auto mark = MessageMark::parse(wc.idata);
-  if (!mark) return;
-  if (config_.is_active) return on_reply(*mark);
-  if (mark->word != Word::kReport) ++arrived_;
-  if (mark->word == Word::kCount) return;
-  MessageMark reply = *mark;
-  reply.count = ArrivalCount(static_cast<std::uint32_t>(arrived_));
-  if (auto posted = queues_.reply(wc, reply); !posted) fail(posted.error());
-}
-
-// A reply that is late, or that was there before, changes nothing.
-void FabricEnd::on_reply(const MessageMark& mark) {
-  const std::int32_t ahead = mark.number - MessageNumber(static_cast<std::uint32_t>(replied_));
-  if (ahead <= 0 || static_cast<std::size_t>(ahead) > posted_ - replied_) return;
-  replied_ += static_cast<std::size_t>(ahead);
-  const std::int32_t more = mark.count - ArrivalCount(static_cast<std::uint32_t>(arrived_));
-  if (more > 0) arrived_ += static_cast<std::size_t>(more);
-}
-
 void FabricEnd::on_link_up(fabric::Link& link) {
   if (!config_.is_active || link_ != nullptr) return;
-  link_ = &link;
-  const Handshake& what = queues_.what();
-  if (auto fits = check_length(what.service, what.bytes, link.mcp()); !fits) {
-    return fail(fits.error());
+  // Both ends of the way within the adapter are reported, in either order.
+  if (far_ != nullptr && ++ends_up_ < 2) return;
+  link_ = far_ != nullptr ? near_ : &link;
+  BenchQueues& queues = session_.queues();
+  const Handshake& what = queues.what();
+  if (auto fits = check_length(what.service, what.bytes, link_->mcp()); !fits) {
+    return session_.fail(fits.error());
   }
-  const std::array<fabric::MgmtPair, 1> mine{queues_.describe()};
-  const std::vector<std::byte> offer = queues_.offer().emit();
-  connection_ = adapter_->connections().connect(link, mine, offer, clock_.now());
+  const std::array<fabric::MgmtPair, 1> mine{queues.describe()};
+  const std::vector<std::byte> offer = queues.offer().emit();
+  connection_ = adapter_->connections().connect(*link_, mine, offer, clock_.now());
 }
 
 void FabricEnd::on_link_down(fabric::Link& link, std::string_view why) {
-  if (&link == link_) fail(base::Error("the peer is gone: " + std::string(why)));
+  if (&link == link_) session_.fail(base::Error("the peer is gone: " + std::string(why)));
 }
 
 // kNone: a session may begin.
@@ -176,63 +149,72 @@ MgmtReject FabricEnd::check_request(const fabric::Link& link, const fabric::Mgmt
       !check_length(theirs.service, theirs.bytes, link.mcp())) {
     return MgmtReject::kBadParameter;
   }
-  return is_connected_ && &link != link_ ? MgmtReject::kNoResources : MgmtReject::kNone;
+  const bool is_taken = session_.is_connected() && &link != link_;
+  return is_taken ? MgmtReject::kNoResources : MgmtReject::kNone;
 }
 
 MgmtReject FabricEnd::on_connect_request(fabric::ConnectionId id, fabric::Link& link,
                                          const fabric::Mgmt& request, fabric::Mgmt& reply) {
   const auto theirs = Handshake::parse(request.private_data);
-  if (config_.is_active || !theirs || request.pair_count != 1) return MgmtReject::kRefused;
+  const bool serves = far_ != nullptr || !config_.is_active;
+  if (!serves || !theirs || request.pair_count != 1) return MgmtReject::kRefused;
   const fabric::MgmtPair& pair = request.pairs[0];
   if (const MgmtReject wrong = check_request(link, pair, *theirs); wrong != MgmtReject::kNone) {
     return wrong;
   }
+  if (far_ != nullptr) return begin_session(*far_, link, pair, *theirs, reply);
   end_session();
-  const MgmtReject code = begin_session(link, pair, *theirs, reply);
+  const MgmtReject code = begin_session(session_, link, pair, *theirs, reply);
   if (code != MgmtReject::kNone) {
     end_session();
     return code;
   }
   link_ = &link;
   connection_ = id;
-  is_connected_ = true;
   return code;
 }
 
-// Passive: after a refusal some of the session may be there.
-MgmtReject FabricEnd::begin_session(fabric::Link& link, const fabric::MgmtPair& pair,
-                                    const Handshake& theirs, fabric::Mgmt& reply) {
+// After a refusal some of the session may be there.
+MgmtReject FabricEnd::begin_session(BenchSession& passive, fabric::Link& link,
+                                    const fabric::MgmtPair& pair, const Handshake& theirs,
+                                    fabric::Mgmt& reply) {
+  BenchQueues& queues = passive.queues();
   const std::size_t queue_pairs = std::max<std::size_t>(theirs.queue_pairs.size(), 1);
-  if (!queues_.open(theirs, queue_pairs, clock_.now())) return MgmtReject::kNoResources;
+  if (!queues.open(theirs, queue_pairs, 1, clock_.now())) return MgmtReject::kNoResources;
+  if (theirs.op == Op::kRead) queues.fill();
   reply.pair_count = 1;
-  reply.pairs[0] = queues_.describe();
+  reply.pairs[0] = queues.describe();
   reply.pairs[0].peer_qpn = pair.qpn;
-  if (!queues_.connect(pair, theirs, link)) return MgmtReject::kBadParameter;
-  reply_ = queues_.offer().emit();
+  if (!queues.connect(pair, theirs, link)) return MgmtReject::kBadParameter;
+  reply_ = queues.offer().emit();
   reply.private_data = reply_;
+  passive.on_connected();
   return MgmtReject::kNone;
 }
 
 bool FabricEnd::on_connected(fabric::ConnectionId, fabric::Link& link, const fabric::Mgmt& reply) {
   const auto theirs = Handshake::parse(reply.private_data);
   if (!theirs || reply.pair_count != 1) {
-    fail(base::Error("the reply of the peer is not understood" +
-                     std::string(hint_of(MgmtReject::kRefused))));
+    session_.fail(base::Error("the reply of the peer is not understood" +
+                              std::string(hint_of(MgmtReject::kRefused))));
     return false;
   }
-  auto connected = queues_.connect(reply.pairs[0], *theirs, link);
-  if (!connected) fail(connected.error());
-  is_connected_ = connected.has_value();
-  return is_connected_;
+  const auto connected = session_.queues().connect(reply.pairs[0], *theirs, link);
+  if (!connected) {
+    session_.fail(connected.error());
+    return false;
+  }
+  session_.on_connected();
+  return true;
 }
 
 void FabricEnd::on_rejected(fabric::ConnectionId, MgmtReject code, base::Bytes) {
-  fail(base::Error("the peer refuses: " + std::string(fabric::name(code)) +
-                   std::string(hint_of(code))));
+  session_.fail(base::Error("the peer refuses: " + std::string(fabric::name(code)) +
+                            std::string(hint_of(code))));
 }
 
 void FabricEnd::on_disconnected(fabric::ConnectionId id, std::string_view why) {
-  if (id == connection_) fail(base::Error("the peer is gone: " + std::string(why)));
+  if (id == connection_) session_.fail(base::Error("the peer is gone: " + std::string(why)));
 }
 
 }  // namespace splitnic::bench

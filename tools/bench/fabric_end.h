@@ -1,11 +1,13 @@
-// One end of a measurement: an adapter on an underlay with the queue pairs of one session at a
-// time, and the loop of the daemons. Spinning, the loop asks the underlay at once instead of
-// sleeping. The active end names the measurement; the passive one serves one peer after the other
-// (bench_handshake.h), validates everything that it sends and survives its failures.
+// One end of a measurement: an adapter on an underlay with one session at a time, and the loop of
+// the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active end
+// names the measurement; the passive one serves one peer after the other (bench_handshake.h),
+// validates everything that it sends and survives its failures. Without an underlay both sides of
+// the session are in one adapter, connected over its loopback [S000-11].
 // Thread: its process has only one.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -16,8 +18,7 @@
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 #include "tools/bench/bench_handshake.h"
-#include "tools/bench/bench_queues.h"
-#include "tools/bench/message_mark.h"
+#include "tools/bench/bench_session.h"
 #include "tools/bench/run.h"
 
 namespace splitnic::bench {
@@ -33,6 +34,8 @@ class FabricEnd final : private fabric::ConnectionHandler {
  public:
   // `underlay` outlives the end. `wake_fd` ends its sleep when it is readable; -1: none.
   FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd = -1);
+  // Without an underlay: for connect_loopback(). REQUIRES an active end.
+  explicit FabricEnd(const EndConfig& config, int wake_fd = -1);
   ~FabricEnd() override = default;
   FabricEnd(const FabricEnd&) = delete;
   FabricEnd& operator=(const FabricEnd&) = delete;
@@ -41,13 +44,15 @@ class FabricEnd final : private fabric::ConnectionHandler {
   // was no reply. A run that the service cannot do is refused before anything is sent, and a
   // message that is too long for the path, as EMSGSIZE, before CONNECT.
   base::Status connect(const fabric::PeerAddress& peer, const Run& run, base::Duration patience);
+  // The same with a passive side in this adapter. REQUIRES that there is no underlay.
+  base::Status connect_loopback(const Run& run, base::Duration patience);
   // Active: ends the measurement for both.
   void disconnect();
   // Active: posts one message of the run, in its own slot of slots_for(); with kReport an empty
   // Send, which is no message.
-  void post(Word word);
+  void post(Word word) { session_.post(word); }
   // Active: messages in flight are given up. The reply to a later one still counts them.
-  void write_off() { written_off_ = posted_; }
+  void write_off() { session_.write_off(); }
   // Sends what was posted.
   void transmit() { adapter_->transmit(clock_.now()); }
   // One iteration: sleep (not when spinning, and until `wake_at` at most), take what arrived,
@@ -60,7 +65,7 @@ class FabricEnd final : private fabric::ConnectionHandler {
     const base::Time limit = clock_.now() + patience;
     while (!is_done()) {
       iterate(limit);
-      if (has_failed()) return why_;
+      if (session_.has_failed()) return session_.why();
       if (now_ > limit) return is_done();
     }
     return true;
@@ -75,45 +80,35 @@ class FabricEnd final : private fabric::ConnectionHandler {
   }
   base::Time now() { return clock_.now(); }
   bool is_woken() const { return waiting_.poller().readable(wake_slot_); }
-  bool is_connected() const { return is_connected_; }
+  bool is_connected() const { return session_.is_connected(); }
   bool has_link() const { return link_ != nullptr; }  // somebody is there
 
-  std::size_t in_flight_max() const { return queues_.in_flight_max(); }
+  std::size_t in_flight_max() const { return session_.queues().in_flight_max(); }
   // Active: messages of the session.
-  std::size_t posted() const { return posted_; }
+  std::size_t posted() const { return session_.posted(); }
   // Of an unacknowledged service: messages since the newest that a reply counts.
-  std::size_t uncounted() const { return posted_ - replied_; }
+  std::size_t uncounted() const { return session_.uncounted(); }
   // In flight: not complete, or on an unacknowledged service neither replied to nor written off.
-  std::size_t open() const {
-    const std::size_t queued = requested_ - sent_;
-    if (fabric::is_acknowledged(queues_.what().service)) return queued;
-    return std::max(queued, posted_ - std::max(replied_, written_off_));
-  }
-  // The newest message has its reply; if it is a read, it is complete.
-  bool is_replied() const {
-    return queues_.what().op == Op::kRead ? requested_ == sent_ : replied_ == posted_;
-  }
+  std::size_t open() const { return session_.open(); }
+  // The newest message has its reply; if it is one with a response, it is complete.
+  bool is_replied() const { return session_.is_replied(); }
   // Messages that arrived at the passive end. The active one knows them by the last reply, on an
   // unacknowledged service only.
-  std::size_t arrived() const { return arrived_; }
-
-  // For base::IdleStrategy, as the two programs count frames.
-  std::uint64_t bytes_processed() const {
-    return (sent_ + received_) * (queues_.what().bytes + base::IdleStrategy::kFrameOverheadBytes);
-  }
+  std::size_t arrived() const { return session_.arrived(); }
+  // As those of BenchQueues.
+  std::uint64_t fetched() const { return session_.queues().fetched(); }
+  bool are_reads_right() const { return session_.queues().are_reads_right(); }
 
  private:
-  bool has_failed() const { return !why_.text().empty(); }
+  base::Status open_session(const Run& run);
+  base::Status await_connection(base::Duration patience);
   void end_session();
-  void fail(const base::Error& why);
   bool take_completions();
-  void on_completion(const fabric::Wc& wc);
-  void take_message(const fabric::Wc& wc);
-  void on_reply(const MessageMark& mark);
   fabric::MgmtReject check_request(const fabric::Link& link, const fabric::MgmtPair& pair,
                                    const Handshake& theirs) const;
-  fabric::MgmtReject begin_session(fabric::Link& link, const fabric::MgmtPair& pair,
-                                   const Handshake& theirs, fabric::Mgmt& reply);
+  fabric::MgmtReject begin_session(BenchSession& passive, fabric::Link& link,
+                                   const fabric::MgmtPair& pair, const Handshake& theirs,
+                                   fabric::Mgmt& reply);
 
   void on_link_up(fabric::Link& link) override;
   void on_link_down(fabric::Link& link, std::string_view why) override;
@@ -129,22 +124,22 @@ class FabricEnd final : private fabric::ConnectionHandler {
   base::OsRandom random_;
   base::Time now_{};
   std::unique_ptr<fabric::Adapter> adapter_;
-  BenchQueues queues_;
-  fabric::Port* port_ = nullptr;
+  BenchSession session_;
+  fabric::Port* port_ = nullptr;  // null: both ends are in this adapter
   fabric::IdleWait waiting_{false};
   std::size_t wake_slot_ = 0;
   bool made_progress_ = true;
 
+  // With connect_loopback(): the passive side, this side's end of the way within the adapter, and
+  // how many ends of it are up.
+  std::unique_ptr<BenchSession> far_;
+  fabric::Link* near_ = nullptr;
+  unsigned ends_up_ = 0;
+
   // Of the connection.
-  base::Error why_;  // it failed; without a text: it did not
   fabric::Link* link_ = nullptr;
   fabric::ConnectionId connection_;
-  bool is_connected_ = false;
   std::vector<std::byte> reply_;
-  // Requested: messages and reports; sent: those of them that are complete.
-  std::size_t posted_ = 0, requested_ = 0, sent_ = 0, received_ = 0;
-  std::size_t replied_ = 0, written_off_ = 0;  // the number of a message, as of posted_
-  std::size_t arrived_ = 0;
 };
 
 }  // namespace splitnic::bench

@@ -1,7 +1,10 @@
 #include "tools/bench/measure.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
+
+#include "tools/bench/bench_service.h"
 
 namespace splitnic::bench {
 namespace {
@@ -23,7 +26,7 @@ base::Result<bool> take_round_trip(FabricEnd& end, const Run& run) {
   end.post(Word::kReply);
   end.transmit();
   const auto is_replied = [&] { return end.is_replied(); };
-  if (!fabric::is_acknowledged(run.service)) return end.iterate_for(is_replied, kLostAfter);
+  if (!is_reliable(run.service)) return end.iterate_for(is_replied, kLostAfter);
   if (auto came = end.iterate_until(is_replied); !came) return came.error();
   return true;
 }
@@ -46,7 +49,7 @@ base::Status measure_latency(FabricEnd& end, const Run& run, Row& row) {
     begin = now;
   }
   take_round_trips(took, row);
-  if (fabric::is_acknowledged(run.service)) {
+  if (is_reliable(run.service)) {
     return end.iterate_until([&] { return end.open() == 0; });
   }
   row.lost = lost;
@@ -111,15 +114,26 @@ base::Status stream_unacknowledged(FabricEnd& end, double seconds, Row& row) {
 }
 
 base::Status stream(FabricEnd& end, const Run& run, double seconds, Row& row) {
-  return fabric::is_acknowledged(run.service) ? stream_acknowledged(end, seconds, row)
-                                              : stream_unacknowledged(end, seconds, row);
+  return is_reliable(run.service) ? stream_acknowledged(end, seconds, row)
+                                  : stream_unacknowledged(end, seconds, row);
+}
+
+// One more FetchOp reads how many were executed before it [S000-05].
+base::Status check_fetched(FabricEnd& end) {
+  const std::size_t posted = end.posted();
+  end.post(Word::kReply);
+  end.transmit();
+  if (auto came = end.iterate_until([&] { return end.is_replied(); }); !came) return came;
+  if (end.fetched() == posted) return {};
+  return base::Error("the other end has executed " + std::to_string(end.fetched()) +
+                     " FetchOps of " + std::to_string(posted) + " that were requested");
 }
 
 }  // namespace
 
 base::Result<Row> measure(FabricEnd& end, const Run& run) {
   Row row;
-  row.carrier = run.is_shm ? "shm" : "udp";
+  row.carrier = run.is_loopback ? "loopback" : run.is_shm ? "shm" : "udp";
   row.op = name(run.op);
   row.spins = run.spins;
   row.bytes = run.bytes;
@@ -127,6 +141,12 @@ base::Result<Row> measure(FabricEnd& end, const Run& run) {
   Row warm_up;
   if (auto done = stream(end, run, run.seconds / 10, warm_up); !done) return done.error();
   if (auto done = stream(end, run, run.seconds, row); !done) return done.error();
+  if (run.op == Op::kRead && !end.are_reads_right()) {
+    return base::Error("a read has placed other bytes here than the other end has");
+  }
+  if (run.op == Op::kFetchOp) {
+    if (auto done = check_fetched(end); !done) return done.error();
+  }
   return row;
 }
 

@@ -7,12 +7,12 @@
 namespace splitnic::bench {
 
 std::string_view name(Op op) {
-  constexpr std::array<std::string_view, 4> kNames = {"write", "send", "read", "mmsg"};
+  constexpr std::array<std::string_view, 5> kNames = {"write", "send", "read", "fetchop", "mmsg"};
   return kNames[static_cast<std::size_t>(op)];
 }
 
 void print_head(bool has_services) {
-  std::printf("%-12s %-6s %-6s", "carrier", "waits", "op");
+  std::printf("%-12s %-6s %-7s", "carrier", "waits", "op");
   if (has_services) std::printf(" %-7s %3s", "service", "qps");
   std::printf(" %8s %10s %14s %12s %12s %8s\n", "bytes", "MB/s", "messages/s", "one-way us",
               "mean us", "lost");
@@ -31,7 +31,7 @@ void print_figure(int width, int digits, double value) {
 }  // namespace
 
 void print(const Row& row) {
-  std::printf("%-12s %-6s %-6s", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
+  std::printf("%-12s %-6s %-7s", row.carrier.c_str(), row.spins ? "spins" : "sleeps",
               row.op.c_str());
   if (!row.service.empty()) std::printf(" %-7s %3zu", row.service.c_str(), row.queue_pairs);
   std::printf(" %8zu", row.bytes);

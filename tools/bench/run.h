@@ -15,8 +15,12 @@
 
 namespace splitnic::bench {
 
-enum class Op : std::uint8_t { kWrite, kSend, kRead, kDatagrams };  // the last: tests/bench/fabric
+// kFetchOp: an atomic addition to one word at the other end. kDatagrams: tests/bench/fabric.
+enum class Op : std::uint8_t { kWrite, kSend, kRead, kFetchOp, kDatagrams };
 std::string_view name(Op op);
+// The adapter of the passive end responds; its consumer gets no message.
+constexpr bool has_response(Op op) { return op == Op::kRead || op == Op::kFetchOp; }
+inline constexpr std::size_t kFetchOpBytes = 8;  // of every FetchOp
 
 // In the immediate data of a message: what the passive end does with it. It counts all but reports,
 // replies to kReply with a message of the same length, and to kReport, an empty Send, with another
@@ -27,7 +31,9 @@ struct Run {
   Op op = Op::kWrite;
   fabric::Service service = fabric::Service::kRc;
   std::size_t queue_pairs = 1;  // at each end; of RD one or several
+  std::size_t pieces = 1;  // of local memory that each message is gathered from, or scattered to
   bool is_shm = false;
+  bool is_loopback = false;  // both ends are in one adapter
   bool spins = false;
   std::size_t bytes = 64;
   double seconds = 1;
@@ -41,6 +47,7 @@ struct Row {
   std::string op;
   std::string service;  // "": the row is one of a table without services
   std::size_t queue_pairs = 1;
+  std::size_t pieces = 1;
   bool spins = false;
   std::size_t bytes = 0;
   double seconds = 0;  // for `messages` in one direction

@@ -15,7 +15,7 @@ import unittest
 
 SPLITNIC = None
 WORDS = {"op", "service", "carrier", "waits"}
-FIELDS = WORDS | {"queue_pairs", "bytes", "messages", "messages_per_second", "bytes_per_second", "one_way_p50_ns",
+FIELDS = WORDS | {"queue_pairs", "pieces", "bytes", "messages", "messages_per_second", "bytes_per_second", "one_way_p50_ns",
                   "one_way_mean_ns", "lost"}
 
 
@@ -72,12 +72,35 @@ class Bench(unittest.TestCase):
     def test_every_service_over_udp_and_shm(self):
         for carrier, address in self.addresses.items():
             with self.listener(address):
-                for service, *more in (("uc",), ("ud",), ("rd",), ("rd", "--qps", "3")):
+                for service, *more in (("uc",), ("ud",), ("rd",), ("rd", "--qps", "3"), ("stream",)):
                     out, errors = self.measure("write", address, "--json", "--size", "64", "--service", service, *more)
                     self.assertEqual(errors, "")
                     row = json.loads(out)
                     self.assertEqual((row["service"], row["queue_pairs"], row["carrier"]), (service, 3 if more else 1, carrier))
                     self.assertGreater(row["messages"], 0, row)
+
+    def test_fetch_ops_of_one_word_over_udp_and_shm(self):
+        for carrier, address in self.addresses.items():
+            with self.listener(address):
+                for service in ("rc", "rd"):
+                    out, errors = self.measure("fetchop", address, "--json", "--service", service)
+                    self.assertEqual(errors, "")
+                    row = json.loads(out)  # the only one
+                    self.assertEqual([row[name] for name in ("op", "service", "carrier", "bytes", "lost")],
+                                     ["fetchop", service, carrier, 8, 0])
+                    self.assertGreater(row["messages"], 0, row)
+
+    def test_both_queue_pairs_in_one_adapter(self):
+        for op in ("write", "send", "read", "fetchop"):
+            process = self.start(op, "--loopback", "--json", "--seconds", "0.02")
+            out, errors = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, errors), (0, ""))
+            rows = [json.loads(line) for line in out.splitlines()]
+            self.assertEqual([row["bytes"] for row in rows], [8] if op == "fetchop" else [64, 4096, 65536, 1048576])
+            for row in rows:
+                self.assertEqual(set(row), FIELDS)
+                self.assertEqual([row[name] for name in ("op", "service", "carrier", "lost")], [op, "rc", "loopback", 0])
+                self.assertGreater(row["messages"], 0, row)
 
     def test_messages_of_one_cell(self):
         for carrier, address in self.addresses.items():

@@ -37,25 +37,49 @@ check_measured() {
   listening
   local service op
   for op in write send; do
-    for service in rc uc ud rd; do
+    for service in rc uc ud rd stream; do
       measured $op --service $service --size 64
       row_has service=$service op=$op bytes=64 queue_pairs=1
     done
   done
-  for service in rc rd; do
+  for service in rc rd stream; do
     measured read --service $service --size 64
     row_has service=$service op=read bytes=64 queue_pairs=1 lost=0
   done
   for service in uc ud; do
-    refused_here 2 "has no read: measure it with --service rc or rd" read --service $service
+    refused_here 2 "has no read: measure it with --service rc, rd or stream" read --service $service
+  done
+  for service in rc rd; do
+    measured read --service $service --size 67 --pieces 4
+    row_has service=$service op=read bytes=67 pieces=4 lost=0
+    measured fetchop --service $service
+    row_has service=$service op=fetchop bytes=8 queue_pairs=1 lost=0
+  done
+  for service in uc ud stream; do
+    refused_here 2 "has no fetchop: measure it with --service rc or rd" fetchop --service $service
   done
   for op in write send read; do
     measured $op --service rd --qps 4 --size 64
     row_has service=rd op=$op bytes=64 queue_pairs=4 lost=0
   done
+  measured fetchop --service rd --qps 4
+  row_has service=rd op=fetchop bytes=8 queue_pairs=4 lost=0
   refused_here 2 "--qps needs --service rd" write --service ud --qps 4
-  refused_here 2 "is not rc, uc, ud or rd" write --service xx
+  refused_here 2 "is not rc, uc, ud, rd or stream" write --service xx
   stop listener TERM || fail "the end that serves did not stop cleanly"
+}
+
+# No other program is there: both queue pairs are of one adapter.
+check_loopback() {
+  topology_three || fail "the test hosts cannot be made"
+  local op size
+  for op in write send read fetchop; do
+    [ $op = fetchop ] && size=8 || size=5000
+    rows=$(ip netns exec "$ns_host" "$bin/splitnic" "bench" $op --loopback --size $size --json --seconds 0.2 2>"$work/measured.err") ||
+      fail "$op: $(cat "$work/measured.err")"
+    row_has carrier=loopback service=rc op=$op bytes=$size lost=0
+  done
+  refused_here 2 "one of --peer, --listen and --loopback is needed" write --loopback
 }
 
 # A message of UD and RD is one cell, which the wire with its MTU of 1500 bounds; one of UC has several.
@@ -71,8 +95,10 @@ check_sizes() {
     measured write --service $service
     row_has service=$service bytes=64
   done
-  measured send --service uc --size 5000
-  row_has service=uc bytes=5000
+  for service in uc stream; do
+    measured send --service $service --size 5000
+    row_has service=$service bytes=5000
+  done
   at_wire write --service rd --qps 4 --size 64 --seconds 0.1 >"$work/table" || fail "no table"
   equal "the head of the table" "$(awk 'NR == 1 { print $3, $4, $5, $6 }' "$work/table")" "op service qps bytes"
   equal "its row" "$(awk 'NR == 2 { print $3, $4, $5, $6 }' "$work/table")" "write rd 4 64"

@@ -115,9 +115,9 @@ check_two() {
   lossless switch1 switch2
 }
 
-# Credits on each hop. What is damaged on the way to the first switch is sent once more there. A receiver that takes less than 256
-# KiB for each 100 ms that it makes a lane wait loses cells (S000-45): on a busy machine a program that has to wait for a processor
-# is one, so these do not wait.
+# Credits on each hop. What is damaged on the way to the first switch is sent once more there, and no cell is from end to end. A
+# receiver that takes less than 256 KiB for each 100 ms that it makes a lane wait loses cells (S000-45): on a busy machine a program
+# that has to wait for a processor is one, so these do not wait.
 check_full() {
   local -r at_once=(nice -n -20)
   iou_through=("${at_once[@]}") host_through=("${at_once[@]}") switch_through=("${at_once[@]}")
@@ -139,7 +139,15 @@ print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
     echo "${name% *}: $resent flits again"
     [ "$resent" -gt 0 ] || fail "${name% *} has sent no flit again"
   done
-  for name in host iou; do echo "$name: $(counter "$name" fabric.rc.retransmit) cells again"; done
+  local again=0 dropped
+  for name in host iou; do
+    resent=$(counter "$name" fabric.rc.retransmit)
+    echo "$name: $resent cells again"
+    again=$((again + resent))
+  done
+  dropped=$(($(drops_of switch1) + $(drops_of switch2)))
+  [ "$again" = 0 ] ||
+    fail "$again cells were repeated from end to end, but a hop repairs what is damaged there (the switches have dropped $dropped)"
 }
 
 # records_of HOP: nothing but records of sessions passed there, 0 to the host, 1 to the other switch.

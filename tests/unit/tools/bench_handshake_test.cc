@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint8_t kRc = 0, kUc = 1, kRd = 2, kUd = 3;
+constexpr std::uint8_t kRc = 0, kUc = 1, kRd = 2, kUd = 3, kRaw = 4, kStream = 5;
 constexpr std::size_t kServiceAt = 6, kCountAt = 7, kBytesAt = 8;
 
 // A read over RC.
@@ -36,6 +36,16 @@ Bytes golden_rd(const std::vector<std::uint32_t>& numbers) {
       out.push_back(static_cast<std::byte>(number >> shift & 0xFF));
     }
   }
+  return out;
+}
+
+// A FetchOp over RC, of one word.
+Bytes golden_word() {
+  Bytes out = golden();
+  out[4] = std::byte{3};
+  out[5] = std::byte{0};
+  out[kBytesAt + 1] = std::byte{0};
+  out[kBytesAt + 3] = std::byte{8};
   return out;
 }
 
@@ -85,15 +95,28 @@ TEST(BenchHandshakeTest, S000_12_numbers_that_no_end_has_are_refused) {
 
 TEST(BenchHandshakeTest, S004_02_an_operation_that_the_service_lacks_is_refused) {
   for (std::uint8_t service = 0; service < 16; ++service) {
-    for (std::uint8_t op = 0; op < 3; ++op) {
+    for (std::uint8_t op = 0; op < 4; ++op) {
       if (service == kRd) continue;
-      Bytes bytes = golden();
+      Bytes bytes = golden_word();
       bytes[4] = std::byte{op};
-      bytes[5] = std::byte{0};
       bytes[kServiceAt] = std::byte{service};
-      const bool has_it = service == kRc || ((service == kUc || service == kUd) && op < 2);
+      const bool has_it = service == kRc || (service == kStream && op < 3) ||
+                          ((service == kUc || service == kUd) && op < 2);
       EXPECT_EQ(Handshake::parse(bytes).has_value(), has_it) << int{service} << " " << int{op};
     }
+  }
+}
+
+TEST(BenchHandshakeTest, S000_05_a_fetch_op_has_the_length_of_its_word) {
+  const auto read = Handshake::parse(golden_word());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->op, Op::kFetchOp);
+  EXPECT_EQ(read->bytes, kFetchOpBytes);
+  EXPECT_EQ(read->emit(), golden_word());
+  for (const std::uint8_t bytes : std::array<std::uint8_t, 4>{1, 7, 9, 16}) {
+    Bytes other = golden_word();
+    other[kBytesAt + 3] = std::byte{bytes};
+    EXPECT_FALSE(Handshake::parse(other)) << int{bytes};
   }
 }
 
@@ -125,9 +148,9 @@ TEST(BenchHandshakeTest, bytes_that_no_end_sends_are_refused) {
   EXPECT_FALSE(with(0, 'T')) << "magic";
   EXPECT_FALSE(with(3, '1')) << "an earlier version";
   EXPECT_TRUE(with(4, 0));
-  EXPECT_FALSE(with(4, 3)) << "plain datagrams go over no fabric";
+  EXPECT_FALSE(with(4, 4)) << "plain datagrams go over no fabric";
   EXPECT_FALSE(with(5, 2)) << "a flag that is not known";
-  EXPECT_FALSE(with(kServiceAt, 5)) << "a service that is not measured";
+  EXPECT_FALSE(with(kServiceAt, kRaw)) << "a service that is not measured";
   EXPECT_FALSE(with(kCountAt, 1)) << "a list without its numbers";
   EXPECT_FALSE(with(kBytesAt + 1, 0)) << "no bytes";
   EXPECT_FALSE(with(kBytesAt + 3, 1)) << "one more than the most";

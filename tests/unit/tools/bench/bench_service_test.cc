@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,89 +17,21 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "fabric_emul/underlay/in_process_underlay.h"
-#include "fabric_emul/underlay/underlay_decorator.h"
 #include "fabric_emul/wire/flit.h"
-#include "tests/support/fault_underlay.h"
+#include "tests/unit/tools/bench/bench_ends.h"
 #include "tools/bench/bench_service.h"
 #include "tools/bench/measure.h"
 
 namespace splitnic::bench::bench_service_test {
 namespace {
 
+using namespace bench_ends;
 using fabric::MgmtReject;
 using fabric::Service;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-constexpr fabric::Eui64 kActive(0x0200000000000001ULL);
-constexpr fabric::Eui64 kPassive(0x0200000000000002ULL);
 constexpr fabric::Eui64 kStranger(0x0200000000000003ULL);
-constexpr std::size_t kCell = 1364;  // of a path with datagrams of 1472 bytes
-
-// Never lets its owner sleep, and calls a function before it asks for input.
-class DrivingUnderlay final : public fabric::UnderlayDecorator {
- public:
-  using UnderlayDecorator::UnderlayDecorator;
-  std::function<void()> before_receive;
-
-  SendStatus send(const fabric::PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
-    return below_.send(to, bytes, stride);
-  }
-  std::optional<Received> receive() override {
-    if (before_receive) before_receive();
-    return below_.receive();
-  }
-  bool may_sleep() override { return false; }
-  base::Time deadline() const override { return below_.deadline(); }
-};
-
-// A passive end; `faults` are of what it receives.
-class Listener {
- public:
-  fabric::InProcessHub hub;
-  fabric::InProcessUnderlay& endpoint = hub.add_endpoint();
-
- private:
-  base::SystemClock clock_;
-  base::SeededRandom random_{7};
-  DrivingUnderlay driving_{endpoint};
-
- public:
-  fabric::FaultUnderlay faults{driving_, random_, clock_};
-  FabricEnd end{faults, {.eui64 = kPassive, .spins = true}};
-};
-
-// Both ends: the passive one has an iteration whenever the active one asks for input.
-class Ends : public Listener {
- public:
-  Ends() {
-    near_.before_receive = [this] { end.iterate(); };
-  }
-  base::Status connect(const Run& run) { return active.connect(endpoint.address(), run, 10s); }
-
- private:
-  DrivingUnderlay near_{hub.add_endpoint()};
-
- public:
-  FabricEnd active{near_, {.eui64 = kActive, .is_active = true, .spins = true}};
-};
-
-Run run_of(Service service, Op op, std::size_t bytes = 64, std::size_t queue_pairs = 1) {
-  Run run;
-  run.service = service;
-  run.op = op;
-  run.bytes = bytes;
-  run.queue_pairs = queue_pairs;
-  run.seconds = 0.01;
-  run.spins = true;
-  return run;
-}
-
-std::string title(const Run& run) {
-  return std::string(word_of(run.service)) + " " + std::string(name(run.op)) + " " +
-         std::to_string(run.bytes);
-}
 
 struct Operations {
   Service service;
@@ -108,51 +39,39 @@ struct Operations {
 };
 const std::vector<Operations>& table() {
   static const std::vector<Operations> kTable = {
-      {Service::kRc, {Op::kWrite, Op::kSend, Op::kRead}},
+      {Service::kRc, {Op::kWrite, Op::kSend, Op::kRead, Op::kFetchOp}},
       {Service::kUc, {Op::kWrite, Op::kSend}},
       {Service::kUd, {Op::kWrite, Op::kSend}},
-      {Service::kRd, {Op::kWrite, Op::kSend, Op::kRead}}};
+      {Service::kRd, {Op::kWrite, Op::kSend, Op::kRead, Op::kFetchOp}},
+      {Service::kStream, {Op::kWrite, Op::kSend, Op::kRead}}};
   return kTable;
 }
 
-void expect_measured(const Run& run) {
-  SCOPED_TRACE(title(run));
-  Ends ends;
-  const auto connected = ends.connect(run);
-  ASSERT_TRUE(connected.has_value()) << connected.error().text();
-  const auto row = measure(ends.active, run);
-  ASSERT_TRUE(row.has_value()) << row.error().text();
-  EXPECT_GT(row->messages, 0U);
-  EXPECT_GT(row->median_us, 0);
-  if (fabric::is_acknowledged(run.service)) {
-    EXPECT_FALSE(row->lost.has_value());
-  } else {
-    EXPECT_EQ(row->lost, std::optional<std::size_t>(0)) << "in memory nothing is lost";
-  }
-  if (run.op != Op::kRead) {
-    EXPECT_EQ(ends.end.arrived(), ends.active.posted());
-  }
-}
-
-TEST(BenchServiceTest, S004_02_X_28_each_service_does_each_operation_that_it_has) {
+TEST(BenchServiceTest,
+     S004_02_S000_05_S002_01_X_28_X_29_each_service_does_each_operation_that_it_has) {
   for (const Operations& row : table()) {
     for (const Op op : row.works) expect_measured(run_of(row.service, op));
   }
 }
 
 TEST(BenchServiceTest, S004_03_connected_services_carry_messages_of_several_cells) {
-  for (const Service service : {Service::kRc, Service::kUc}) {
+  for (const Service service : {Service::kRc, Service::kUc, Service::kStream}) {
     for (const Op op : {Op::kWrite, Op::kSend}) expect_measured(run_of(service, op, 4 * kCell));
   }
 }
 
 TEST(BenchServiceTest, S004_02_an_operation_that_the_service_lacks_sends_nothing) {
-  for (const Service service : {Service::kUc, Service::kUd}) {
+  for (const auto& run : {run_of(Service::kUc, Op::kRead), run_of(Service::kUd, Op::kRead),
+                          run_of(Service::kUc, Op::kFetchOp), run_of(Service::kUd, Op::kFetchOp),
+                          run_of(Service::kStream, Op::kFetchOp)}) {
+    SCOPED_TRACE(title(run));
     Ends ends;
-    const auto refused = ends.connect(run_of(service, Op::kRead));
+    const auto refused = ends.connect(run);
     ASSERT_FALSE(refused.has_value());
-    EXPECT_THAT(refused.error().text(),
-                HasSubstr("has no read: measure it with --service rc or rd"));
+    EXPECT_THAT(
+        refused.error().text(),
+        HasSubstr(run.op == Op::kRead ? "has no read: measure it with --service rc, rd or stream"
+                                      : "has no fetchop: measure it with --service rc or rd"));
     EXPECT_FALSE(ends.active.has_link());
     EXPECT_EQ(ends.endpoint.queued_batches(), 0U);
   }
@@ -174,7 +93,7 @@ TEST(BenchServiceTest, X_10_messages_of_datagram_services_are_one_cell) {
 }
 
 TEST(BenchServiceTest, S000_12_queue_pairs_of_rd_share_a_context) {
-  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead}) {
+  for (const Op op : {Op::kWrite, Op::kSend, Op::kRead, Op::kFetchOp}) {
     for (const std::size_t count : {std::size_t{4}, kQueuePairsMax}) {
       expect_measured(run_of(Service::kRd, op, 64, count));
     }
@@ -201,13 +120,8 @@ TEST(BenchServiceTest, S000_12_each_queue_pair_sends_to_all_of_the_other_end) {
   EXPECT_EQ(used.size(), kCount * kCount);
 }
 
-// Every tenth datagram to the passive end is lost from now on.
-void lose_a_tenth(Ends& ends) {
-  ends.faults.drop_received([seen = 0U](base::Bytes) mutable { return ++seen % 10 == 0; });
-}
-
-TEST(BenchServiceTest, S000_12_a_path_with_losses_loses_nothing_of_an_acknowledged_service) {
-  for (const Service service : {Service::kRc, Service::kRd}) {
+TEST(BenchServiceTest, S000_12_a_path_with_losses_loses_nothing_of_a_reliable_service) {
+  for (const Service service : {Service::kRc, Service::kRd, Service::kStream}) {
     const auto run = run_of(service, Op::kWrite, 64, service == Service::kRd ? 4 : 1);
     SCOPED_TRACE(title(run));
     Ends ends;
@@ -278,6 +192,10 @@ class Stranger final : private fabric::ConnectionHandler {
     pair.mcp = mcp;
     pair.service = service;
     pair.qpn = fabric::Qpn(77);
+    if (service == Service::kStream) {
+      pair.flags = fabric::kPairStreamRdma;
+      pair.msg_max = 1 << 20;  // its window
+    }
     const std::array<fabric::MgmtPair, 1> pairs{pair};
     adapter_.connections().connect(*link_, pairs, private_data, clock_.now());
     run_until([this] { return reply_.has_value(); });
@@ -314,7 +232,7 @@ Handshake offer_of(Service service, Op op) {
   Handshake out;
   out.service = service;
   out.op = op;
-  out.bytes = 64;
+  out.bytes = op == Op::kFetchOp ? std::uint32_t{kFetchOpBytes} : 64U;
   if (service == Service::kRd) out.queue_pairs = {fabric::Qpn(20), fabric::Qpn(21)};
   return out;
 }
@@ -373,7 +291,7 @@ TEST(BenchServiceTest, S000_12_a_context_ends_with_its_session) {
 }
 
 TEST(BenchServiceTest, words_of_services_both_ways) {
-  for (const std::string_view word : {"rc", "uc", "ud", "rd"}) {
+  for (const std::string_view word : {"rc", "uc", "ud", "rd", "stream"}) {
     const auto service = service_of(word);
     ASSERT_TRUE(service.has_value()) << word;
     EXPECT_EQ(word_of(*service), word);
