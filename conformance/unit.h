@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,13 +69,14 @@ class Unit final : public End {
   base::Duration reconnect() const { return link_.reconnect; }
 
   // Connection.
-  // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP yet, and follows its
-  // arrangement of the channels.
+  // Waits for a CONNECT_REQ with a transaction that has no CONNECT_REP or CONNECT_REJ yet, and
+  // follows its arrangement of the channels.
   std::optional<Event> await_request(std::string_view expected = "CONNECT_REQ");
   // CONNECT_REP of fresh queue pairs. `capabilities` empty: those of its terms.
   fabric::Mgmt reply_of(const fabric::Mgmt& request, std::string_view capabilities = {});
   // Takes the host's numbers, sends the reply, and repeats it for a repeated CONNECT_REQ.
   bool accept(const fabric::Mgmt& request, const fabric::Mgmt& reply);
+  // CONNECT_REJ, which repetitions of the request get too.
   void reject(const fabric::Mgmt& request, fabric::MgmtReject code, std::string_view text = {});
   // Link, connection and pools, and the NIC as the host wants it.
   bool attach() override;
@@ -115,7 +117,8 @@ class Unit final : public End {
   std::vector<SeenInit> inits_;
   std::vector<SeenRequest> requests_;
   std::size_t rtus_ = 0;
-  ByteVector rep_;  // the last CONNECT_REP, as it was sent
+  ByteVector rep_;                                  // the last CONNECT_REP, as it was sent
+  std::map<std::uint64_t, ByteVector> rejections_;  // the same of each CONNECT_REJ, by transaction
 };
 
 }  // namespace splitnic::conformance

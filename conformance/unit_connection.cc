@@ -1,5 +1,6 @@
 // Connections of the suite's I/O unit. docs/protocol/mgmt.md#connection
 #include <algorithm>
+#include <utility>
 
 #include "base/parse_message.h"
 #include "conformance/pools.h"
@@ -31,6 +32,10 @@ void Unit::take_mgmt(const Event& event) {
       ++rtus_;
       return;
     case MgmtKind::kConnectReq:
+      if (const auto known = rejections_.find(theirs.transaction); known != rejections_.end()) {
+        if (replies_to_repeats) send_mgmt(known->second);
+        return;
+      }
       if (rep_.empty() || theirs.transaction != transaction_) return inbox().add(event);
       if (replies_to_repeats) send_mgmt(rep_);
       return;
@@ -87,7 +92,13 @@ void Unit::reject(const Mgmt& request, fabric::MgmtReject code, std::string_view
   Mgmt reply = mgmt(MgmtKind::kConnectRej, request.transaction);
   reply.reject = code;
   reply.private_data = base::as_bytes(text);
-  send(reply);
+  ByteVector bytes(reply.bytes());
+  fabric::emit_mgmt(bytes, reply);
+  send_mgmt(bytes);
+  rejections_[reply.transaction] = std::move(bytes);
+  inbox().forget_if([&reply](const Event& event) {
+    return is_request(event) && event.mgmt.transaction == reply.transaction;
+  });
 }
 
 bool Unit::connect() {

@@ -12,6 +12,13 @@ constexpr int kWaits = 30;
 // A host that was refused several times waits for up to 1 s, and so does its HELLO.
 constexpr base::Duration kReconnect = 3s;
 
+// Whether a case has changed what INIT states.
+bool has_own_link(const Terms& terms) {
+  const Terms usual;
+  return terms.lanes != usual.lanes || terms.granted_blocks != usual.granted_blocks ||
+         terms.receive_buffer_bytes != usual.receive_buffer_bytes;
+}
+
 }  // namespace
 
 UnitSuite::UnitSuite(Line& line, const SuiteConfig& config)
@@ -60,10 +67,7 @@ void UnitSuite::play(const Case& one, CaseResult& result) {
   Unit unit(line_, link_, config_of_unit(), random, outcome);
   one.run_as_unit(unit);
   unit.leave();
-  const Terms usual;
-  if (unit.terms.lanes != usual.lanes || unit.terms.granted_blocks != usual.granted_blocks) {
-    unit.end_link();  // its terms are of this case only
-  }
+  if (has_own_link(unit.terms)) unit.end_link();  // its terms are of this case only
   result.verdict = outcome.verdict();
   result.expected = outcome.expected();
   result.received = outcome.received();

@@ -77,7 +77,7 @@ void add_node(SubnetGroup& group) {
     if (!s.begin()) return;
     const auto manager = *s.manager();
     expect_status(s,
-                  s.ask(Subnet::request(SmpMethod::kSet, SmpAttribute::kNode, {kEastLid, 0}),
+                  s.ask(Subnet::request(SmpMethod::kSet, SmpAttribute::kNode, manager),
                         "a reply to SET NODE"),
                   SmpStatus::kBad, manager);
     expect_status(s,

@@ -90,6 +90,20 @@ void add_listener(Group& group) {
                 expect_serving(h, "a reply on the lanes of the link");
               }
             });
+  group.add("late_hello", "P-INIT-10",
+            "A HELLO that names no instance of the target gets CHALLENGE on a link that is UP, and "
+            "the lanes continue.",
+            [](Host& h) {
+              if (!h.attach()) return;
+              Init hello = h.init(InitStep::kHello);
+              hello.peer_instance = 0;
+              h.send(hello);
+              const auto reply = h.await_init("CHALLENGE");
+              if (!reply) return;
+              h.expect(reply->step == InitStep::kChallenge && reply->echo == hello.nonce,
+                       "CHALLENGE that echoes the nonce");
+              expect_serving(h, "a reply on the lanes of the link");
+            });
 }
 
 // A host that waits for a processor may have a link that is down: any of some spans will do.

@@ -17,28 +17,10 @@ using Stage = fabric::SmpTable::Stage;
 
 constexpr base::Duration kSettles = 3s;
 
-// The next reply of a switch that `suits` is changed, or sent otherwise, once. Then the manager
-// must have found the change that has made it sweep.
-using Spoil = std::function<unsigned(Subnet& s, const Asked& one, OwnedSmp& reply)>;
-Case& add_spoiled(SubnetGroup& group, const std::string& name, const std::string& clause,
-                  const std::string& what, const Subnet::Is& suits, Spoil spoil) {
-  return group.add_harmful(name, clause, what, [suits, spoil = std::move(spoil)](Subnet& s) {
-    if (!s.begin()) return;
-    bool is_spoiled = false;
-    s.on_reply = [&](const Asked& one, OwnedSmp& reply) -> unsigned {
-      if (is_spoiled || !suits(one)) return 1;
-      is_spoiled = true;
-      return spoil(s, one, reply);
-    };
-    s.set_cable("east", 3, PlayedPort::State::kDown);
-    if (!s.await(
-            "a request of that kind", [&] { return is_spoiled; }, kSettles))
-      return;
-    await_right(s);
-  });
-}
-
 bool is_east_node(const Asked& one) { return one.at == "east" && one.is_node(); }
+
+// Changes the reply. Returns how many times it leaves.
+using Spoil = std::function<unsigned(Subnet& s, const Asked& one, OwnedSmp& reply)>;
 
 // It is repeated with the same transaction: what came was no reply to it. The request may be a copy
 // that had waited at a suite without a processor, and that has its reply: then the one of the next
@@ -181,9 +163,12 @@ void add_other_block(SubnetGroup& group) {
 }
 
 void add_late_replies(SubnetGroup& group) {
-  add_spoiled(
-      group, "twice", "P-SUBN-12", "A REPLY that comes twice changes nothing more.",
-      [](const Asked&) { return true; }, [](Subnet&, const Asked&, OwnedSmp&) { return 2U; });
+  group.add("twice", "P-SUBN-12", "REPLYs that come twice count once.", [](Subnet& s) {
+    if (!s.begin()) return;
+    s.on_reply = [](const Asked&, OwnedSmp&) { return 2U; };
+    s.set_cable("east", 3, PlayedPort::State::kDown);
+    await_right(s);
+  });
   group.add("late", "P-SUBN-12", "A REPLY of an earlier sweep changes nothing.", [](Subnet& s) {
     if (!s.begin()) return;
     std::optional<OwnedSmp> kept;
@@ -257,6 +242,21 @@ void add_loads(SubnetGroup& group) {
     reply.body.clear();
     return 1U;
   });
+  group.add("load_delays_no_sweep", "P-SUBN-32", "No sweep waits for a REPLY to GET LOAD.",
+            [](Subnet& s) {
+              if (!s.begin()) return;
+              const auto is_load = [](const Asked& one) { return one.is_load(); };
+              const auto is_first = [](const Asked& one) { return one.is_first(); };
+              s.on_reply = [](const Asked& one, OwnedSmp&) { return one.is_load() ? 0U : 1U; };
+              s.forget();
+              if (!s.wait_for([&] { return s.find(is_load) != nullptr; }, 4 * kSweepEvery)) {
+                return s.outcome().skip("the manager sends no GET LOAD");
+              }
+              s.forget();
+              s.send_trap("east");
+              const bool has_swept = s.wait_for([&] { return s.find(is_first) != nullptr; }, 200ms);
+              s.expect(has_swept, "a sweep within 200 ms of TRAP");
+            });
 }
 
 // A switch or port that the file has otherwise is not used, and nothing leads there.
@@ -311,10 +311,14 @@ void add_contradictions(SubnetGroup& group) {
     s.at("west").find(3)->lid = kEastLid;
     s.at("west").find(3)->is_right = false;
   });
-  add("port_unknown", "A port that the file has nothing at", [](Subnet& s) {
-    s.at("west").ports.push_back(
-        {.number = 9, .peer = "far", .peer_port = 2, .lid = kFarSwitchLid, .is_right = false});
-  });
+  add("port_unknown", "A cable that the file has not, in place of one that is down,",
+      [](Subnet& s) {
+        s.set_cable("west", 3, PlayedPort::State::kDown);
+        s.at("west").ports.push_back(
+            {.number = 9, .peer = "far", .peer_port = 9, .lid = kFarSwitchLid, .is_right = false});
+        s.at("far").ports.push_back(
+            {.number = 9, .peer = "west", .peer_port = 9, .lid = kWestLid, .is_right = false});
+      });
   add("port_missing", "A cable whose port is not reported", [](Subnet& s) {
     std::erase_if(s.at("west").ports, [](const PlayedPort& p) { return p.number == 2; });
     s.at("east").find(2)->is_right = false;

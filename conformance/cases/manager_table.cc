@@ -72,9 +72,12 @@ void add_blocks(SubnetGroup& group) {
               if (!await_right(s)) return;
               std::set<std::uint16_t> blocks;
               for (const Asked& one : s.asked()) {
-                if (one.at == "far" && one.is_read()) blocks.insert(one.smp.table().block);
+                if (one.at != "far") continue;
+                if (one.sets_table()) break;
+                if (one.is_read()) blocks.insert(one.smp.table().block);
               }
-              s.expect(blocks.contains(0) && blocks.contains(1), "GET TABLE for both blocks");
+              s.expect(blocks.contains(0) && blocks.contains(1),
+                       "GET TABLE for both blocks before SET TABLE");
             });
   group
       .add("entries_out_of_range", "P-SUBN-14",
@@ -173,24 +176,33 @@ void add_stages(SubnetGroup& group) {
             });
 }
 
-// A switch that is silent from a request for its table on is not part of what is up any more.
+// A switch that is silent from a request for its table on is not part of what is up any more. Its
+// entries change, so that no stage set may come before the sweep that leaves it out, unless it was
+// silent in that stage.
 void add_silent(SubnetGroup& group) {
   const auto add = [&](const std::string& name, const std::string& clause, const std::string& what,
                        bool (*suits)(const Asked& one)) {
     group.add(name, clause, "A switch that is silent in " + what + " is left out.",
               [what, suits](Subnet& s) {
                 if (!s.begin()) return;
+                bool has_swept = suits == sets;
+                std::size_t too_early = 0;
                 s.on_reply = [&](const Asked& one, OwnedSmp&) -> unsigned {
                   if (one.at == "west" && suits(one)) s.at("west").replies = false;
+                  if (!s.at("west").replies) {
+                    has_swept |= one.is_first();
+                    too_early += sets(one) && !has_swept ? 1U : 0U;
+                  }
                   return s.at(one.at).replies ? 1 : 0;
                 };
                 s.at("west").table.at(kUnsetLid) = std::byte{1};
                 s.set_cable("east", 2, State::kDown);
                 s.await(what + " at west", [&] { return !s.at("west").replies; });
                 await_right(s);
+                s.expect(too_early == 0, "a sweep before stage set");
               });
   };
-  add("read_never_replied", "P-SUBN-14", "GET TABLE", reads);
+  add("read_never_replied", "P-SUBN-14,P-SUBN-8", "GET TABLE", reads);
   add("clear_never_replied", "P-SUBN-8", "stage clear", clears);
   add("set_never_replied", "P-SUBN-14", "stage set", sets);
 }

@@ -1,4 +1,6 @@
 // The links of a switch: what INIT states there, and who is refused. docs/protocol/path.md#hop
+#include <array>
+#include <chrono>
 #include <utility>
 
 #include "conformance/case.h"
@@ -8,9 +10,13 @@
 namespace splitnic::conformance {
 namespace {
 
+using namespace std::chrono_literals;
+using fabric::FlitError;
 using fabric::Init;
 using fabric::InitReason;
 using fabric::InitStep;
+
+constexpr base::Duration kPlainReply = 450ms;  // two records of a quiet link, and still no silence
 
 // The reply to the step behind CHALLENGE. `change` has changed HELLO the same way.
 using ChangeInit = std::function<void(Init&)>;
@@ -138,14 +144,20 @@ void add_life(NodesGroup& group) {
       .add("plain_at_a_keyed_port", "P-KEY-3", "A keyed port is silent to a datagram of flits.",
            [](Nodes& nodes) {
              Node& n = nodes.at(1);
-             ByteVector idle(fabric::kFlitHeaderBytes);
-             fabric::emit_flit(idle, {.type = fabric::FlitType::kIdle,
-                                      .vl = fabric::kMgmtLane,
-                                      .ctl = fabric::kFlitHeaderCrcOnly});
-             n.line().send_raw(idle);
              if (!n.link()) return;
-             n.expect(n.inbox().waiting(EventKind::kInit) == 0,
-                      "no reply but those of the records");
+             std::array<std::byte, fabric::kInitBytes> payload{};
+             fabric::emit_init(payload.data(), n.init(InitStep::kHello));
+             ByteVector hello(fabric::kFlitHeaderBytes + payload.size());
+             fabric::emit_flit(hello, {.type = fabric::FlitType::kInit, .vl = fabric::kMgmtLane},
+                               payload);
+             n.line().send_raw(hello);
+             for (const base::Time until = n.now() + kPlainReply; n.is_good() && n.now() < until;) {
+               const auto datagram = n.line().receive_raw(until);
+               fabric::FlitView flit;
+               n.expect(!datagram || fabric::parse_flit(*datagram, flit) != FlitError::kNone,
+                        "no reply outside of a record");
+             }
+             n.ask(fabric::MgmtKind::kResolve, name_at(1), "RESOLVED in a record");
            })
       .links = Links::kKeyed;
 }

@@ -1,5 +1,6 @@
 // Pools: what is advertised, returned and flushed. docs/protocol/pools.md#bufferrecvpool
 #include <algorithm>
+#include <iterator>
 
 #include "conformance/case.h"
 #include "conformance/cases/parts.h"
@@ -276,8 +277,33 @@ void add_updates(SharedGroup& group) {
   add_update(group, "update_all_available", "So does one of all elements.", true, [](End&) {
     return Words{0, 0, 0};
   });
-  add_update(group, "update_overlaps", "Ranges that overlap in one Update end the connection.",
-             true, [](End&) { return Words{0, 0, 2, 0, 1, 2}; });
+}
+
+// The element of `write` was used, so an Update may return it once. This one names it twice.
+void expect_overlap_ends(End& h, const std::optional<Event>& write) {
+  if (!write) return;
+  const PoolRecord pool = own_pool(h);
+  const std::uint64_t offset = write->target.address.value - pool.address.value;
+  const auto element = static_cast<std::uint32_t>(offset / pool.element_bytes);
+  send_message(h, message(Function::kBufferRecvPoolUpdate, messaging::kUnsolicited,
+                          {pool.pool.value, element, 1, pool.pool.value, element, 1}));
+  expect_ended(h, "an end of the connection");
+}
+
+void add_overlaps(SharedGroup& group, UnitGroup& of_unit) {
+  const std::string description =
+      "Ranges of used elements that overlap in one Update end the connection.";
+  group
+      .add_of_two("update_overlaps", "P-POOL-11,P-POOL-10", description,
+                  [](End& a, End& b) {
+                    if (!attach_both(a, b)) return;
+                    write_element(a, small_pool(a), 0, frame(b.mac(), a.mac(), 60));
+                    expect_overlap_ends(b, await_write(b));
+                  })
+      .may_harm = true;
+  of_unit.add_harmful("host_update_overlaps", "P-POOL-11,P-POOL-10", description, [](Unit& u) {
+    if (u.attach() && u.start_nic()) expect_overlap_ends(u, announced(u));
+  });
 }
 
 void add_flushes(SharedGroup& group) {
@@ -351,14 +377,19 @@ void add_flushes(SharedGroup& group) {
 
 std::vector<Case> pool_cases() {
   SharedGroup group("pool");
+  UnitGroup of_unit("pool");
   add_advertised(group);
   add_more_pools(group);
   add_records(group);
   add_bad_pools(group);
   add_get_limit(group);
   add_updates(group);
+  add_overlaps(group, of_unit);
   add_flushes(group);
-  return group.take();
+  std::vector<Case> all = group.take();
+  std::vector<Case> some = of_unit.take();
+  std::move(some.begin(), some.end(), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace splitnic::conformance

@@ -59,6 +59,12 @@ void add_agent_checks(std::vector<Fault>& all) {
              if (p.size() > bytes) p.resize(bytes);
              return true;
            });
+  repaired("agent_any_size", "of an SMP that is cut the rest counts as 0", "agent.cut",
+           [](RelayBytes& p) {
+             if (p.size() == 8) p.resize(21);
+             if (p.size() > 20 && p[16] == std::byte{0}) p[16] = p[17] = p[20] = std::byte{1};
+             return true;
+           });
   repaired("agent_checks_reserved", "an SMP with reserved bits is dropped", "agent.reserved",
            [](RelayBytes& p) { return p.size() < 8 || p[7] == std::byte{0}; });
   repaired("agent_32_hops", "a route of more than 32 hops is dropped", "agent.64_hops",

@@ -113,6 +113,16 @@ void add_taken_messages(std::vector<Fault>& all) {
                         if (word_of(message, 5) == 0) become_frame(message);
                         return true;
                       }));
+  all.push_back(taken("overlap_unchecked", "an Update with ranges that overlap is no error",
+                      "pool.update_overlaps", Function::kBufferRecvPoolUpdate,
+                      [](base::MutableBytes message) {
+                        constexpr std::size_t kRecord = 3, kSecond = 6;
+                        if (word_of(message, kSecond) == word_of(message, kRecord) &&
+                            word_of(message, kSecond + 1) == word_of(message, kRecord + 1)) {
+                          become_frame(message);
+                        }
+                        return true;
+                      }));
   all.push_back(taken("length_unchecked", "BufferRDMAIndicate that is cut off is taken",
                       "msg.length_of_7_3", Function::kBufferRdmaIndicate,
                       [](base::MutableBytes message) {

@@ -75,6 +75,23 @@ Rule credits_of_the_first() {
   });
 }
 
+// A HELLO of a peer that is known counts as one that names the target.
+Rule takes_late_hello() {
+  const auto ready = std::make_shared<Init>();
+  return both(init_rule(To::kSuite,
+                        [ready](const Init& init) {
+                          if (init.step == InitStep::kReady) *ready = init;
+                          return true;
+                        }),
+              init_rule(To::kTarget, [ready](Init& init) {
+                if (init.step == InitStep::kHello && init.peer_instance == 0 &&
+                    init.instance == ready->peer_instance) {
+                  init.peer_instance = ready->instance;
+                }
+                return true;
+              }));
+}
+
 // In place of each hundredth IDLE, once per second, with the nonce of the link, which has no
 // effect.
 Rule hello_while_up() {
@@ -131,6 +148,11 @@ std::vector<Fault> lane_restart_faults() {
               [](const Readies& readies, FlitHeader& header) {
                 if (readies.repetitions > 0) header.lsn = header.lsn + 7U;
               }),
+      {.name = "lane_late_hello",
+       .what = "a HELLO that comes late gets READY",
+       .noticed_by = "lane.late_hello",
+       .make = takes_late_hello,
+       .is_full = true},
       {.name = "host_lane_hello",
        .what = "HELLO is sent while the link is UP",
        .noticed_by = "lane.host_no_hello",

@@ -1,5 +1,6 @@
 // Wrong managers, by the SMPs at the cables of the switch that manages. What it does not check the
 // relay at its port repairs on the way in.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -147,6 +148,59 @@ Fault needs_load() {
                   });
 }
 
+// SET MANAGER leaves when each GET LOAD has its REPLY, or was sent 12 times.
+Fault waits_for_load() {
+  constexpr unsigned kAttemptsOfLoad = 12;
+  return fault_of("manager_waits_for_load", "a sweep waits for the replies to GET LOAD",
+                  "manager.load_delays_no_sweep", [] {
+                    const auto open = std::make_shared<std::map<std::uint64_t, unsigned>>();
+                    const Rule out = smp_rule(To::kSuite, [open](OwnedSmp& one) {
+                      const bool is_load = one.smp.method == SmpMethod::kGet &&
+                                           one.smp.attribute == SmpAttribute::kLoad;
+                      if (is_load && ++(*open)[one.smp.transaction] == kAttemptsOfLoad) {
+                        open->erase(one.smp.transaction);
+                      }
+                      return open->empty() || !is_set_manager(one);
+                    });
+                    const Rule in_rule = smp_rule(To::kTarget, [open](OwnedSmp& one) {
+                      if (is_reply(one)) open->erase(one.smp.transaction);
+                      return true;
+                    });
+                    return both(out, in_rule);
+                  });
+}
+
+// A part of stage clear comes before each GET TABLE, and these parts are never a whole table.
+Rule set_unread() {
+  return flit_rule(To::kSuite,
+                   [known = std::make_shared<Known>()](fabric::FlitHeader& header, RelayBytes& cell,
+                                                       RelayBytes& behind) {
+                     static const ByteVector kNoPorts(fabric::kSmpBlockLids);
+                     CellView view;
+                     fabric::Smp smp;
+                     if (fabric::parse_cell(cell, view) != fabric::CellError::kNone ||
+                         view.header.dqpn != kSubnetQpn ||
+                         fabric::parse_smp(view.payload, smp) != fabric::SmpError::kNone ||
+                         smp.method != SmpMethod::kGet || smp.attribute != SmpAttribute::kTable ||
+                         smp.manager.lid != kManagerLid || known->has(smp.transaction)) {
+                       return true;
+                     }
+                     known->add(smp.transaction);
+                     SmpTable part;
+                     part.stage = SmpTable::Stage::kClear;
+                     part.parts = 2;
+                     part.ports = kNoPorts;
+                     OwnedSmp set(smp);
+                     set.smp.method = SmpMethod::kSet;
+                     set.smp.transaction = ~smp.transaction;
+                     set.body.resize(part.bytes());
+                     fabric::emit_smp_table(set.body, part);
+                     behind = flit_of(header, cell);
+                     cell = cell_of(view.header, set.bytes());
+                     return true;
+                   });
+}
+
 Fault any_block(const std::string& name, const std::string& of, const std::string& noticed_by,
                 SmpMethod method) {
   return fault_of(name, "the block of a REPLY to " + of + " is not compared", noticed_by, [method] {
@@ -233,6 +287,21 @@ void add_findings(std::vector<Fault>& all) {
                            return both(out, in_rule);
                          }));
   all.push_back(needs_load());
+  all.push_back(waits_for_load());
+  all.push_back(fault_of("manager_sets_unread", "a table is set before it is read",
+                         "manager.unknown_table_is_read", set_unread));
+  all.push_back(of_smps("manager_any_cable", "a cable that the file has not is used",
+                        "manager.port_unknown", in, nodes([](SmpNode& node) {
+                          const auto ports = node.used_ports();
+                          if (std::ranges::find(ports, 9, &SmpNode::PortInfo::number) ==
+                              ports.end()) {
+                            return;
+                          }
+                          const Lid peer = node.name == "west" ? kFarSwitchLid : kWestLid;
+                          for (auto& port : node.ports) {
+                            if (port.lid == peer) port.state = SmpNode::PortState::kUp;
+                          }
+                        })));
   all.push_back(any_block("manager_any_block", "GET TABLE", "manager.table_of_another_block",
                           SmpMethod::kGet));
   all.push_back(any_block("manager_any_set_block", "SET TABLE", "manager.set_of_another_block",

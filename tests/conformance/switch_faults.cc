@@ -1,5 +1,7 @@
 // Wrong switches. What a switch does not check the relay at its port repairs on the way in.
+#include <array>
 #include <memory>
+#include <utility>
 
 #include "base/endian.h"
 #include "conformance/switch_suite.h"
@@ -112,6 +114,37 @@ void add_links(std::vector<Fault>& all) {
   }));
 }
 
+// CHALLENGE outside of a record stands in place of the next record behind such a HELLO.
+Rule challenge_plain() {
+  const auto hello = std::make_shared<RelayBytes>();
+  return [hello](To to, RelayBytes& datagram) {
+    fabric::FlitView flit;
+    const bool is_plain = fabric::parse_flit(datagram, flit) == fabric::FlitError::kNone &&
+                          flit.header.type == fabric::FlitType::kInit;
+    if (to == To::kTarget && is_plain) *hello = datagram;
+    Init init;
+    if (to == To::kTarget || hello->empty() ||
+        fabric::parse_flit(*hello, flit) != fabric::FlitError::kNone ||
+        fabric::parse_init(flit.payload, init) != fabric::InitError::kNone) {
+      return true;
+    }
+    init.step = InitStep::kChallenge;
+    init.echo = init.nonce;
+    std::array<std::byte, fabric::kInitBytes> payload{};
+    fabric::emit_init(payload.data(), init);
+    datagram = flit_of(flit.header, payload);
+    hello->clear();
+    return true;
+  };
+}
+
+void add_plain(std::vector<Fault>& all) {
+  Fault plain = at_ports("switch_plain_hello", "a keyed port replies to HELLO outside of a record",
+                         "plain_at_a_keyed_port", [](std::size_t) { return challenge_plain(); });
+  plain.is_keyed = true;
+  all.push_back(std::move(plain));
+}
+
 void add_forwarding(std::vector<Fault>& all) {
   const To out = To::kSuite;
   all.push_back(of_switched_cells("switch_payload", "a byte of the payload is changed",
@@ -192,6 +225,26 @@ void add_taken(std::vector<Fault>& all) {
                          }));
 }
 
+// A cell of another partition than the default one gets this key.
+ChangeCell with_key(fabric::PartitionKey key) {
+  return [key](const CellView& view, RelayBytes& cell) {
+    constexpr std::size_t kPartitionAt = 24;
+    if (view.header.partition != fabric::kDefaultPartition) {
+      base::store_be(&cell.at(kPartitionAt), key.value);
+    }
+    return true;
+  };
+}
+
+void add_partitions(std::vector<Fault>& all) {
+  all.push_back(of_switched_cells("switch_any_partition", "cells pass whatever their partition",
+                                  "foreign_sender", To::kTarget,
+                                  with_key(fabric::kDefaultPartition)));
+  all.push_back(of_switched_cells("switch_limited_replies", "a switch replies as a limited member",
+                                  "reply_partition", To::kSuite,
+                                  with_key(fabric::as_limited_member(kRed))));
+}
+
 // Of node 2, which has several LIDs.
 bool is_second_lid(fabric::Lid lid) {
   return fabric::Lid(static_cast<std::uint16_t>(lid_at(2).value + 1)) == lid;
@@ -263,8 +316,10 @@ void add_names(std::vector<Fault>& all) {
 std::vector<Fault> switch_faults() {
   std::vector<Fault> all;
   add_links(all);
+  add_plain(all);
   add_forwarding(all);
   add_taken(all);
+  add_partitions(all);
   add_lids(all);
   add_names(all);
   return all;

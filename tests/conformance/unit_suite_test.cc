@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -235,6 +236,51 @@ TEST(ConformanceUnitSuite, a_disc_of_the_link_before_may_come_until_ready) {
   const Report report = run(target, {"state.host_restart_when_closing"});
   EXPECT_EQ(not_passed(report), "");
   EXPECT_EQ(sent, 1U);
+}
+
+// The next request has another transaction.
+TEST(ConformanceUnitSuite, a_request_that_crosses_its_rejection_is_no_other_request) {
+  RelayBytes request;
+  bool is_due = false;
+  unsigned sent = 0;
+  HostTarget target({.rule = [&](To to, RelayBytes& datagram) {
+    if (to == To::kTarget) {
+      is_due |= sent == 0 && is_mgmt(datagram, fabric::MgmtKind::kConnectRej);
+    } else if (std::exchange(is_due, false)) {
+      datagram = request;
+      ++sent;
+    } else if (is_mgmt(datagram, fabric::MgmtKind::kConnectReq)) {
+      request = datagram;
+    }
+    return true;
+  }});
+  EXPECT_EQ(not_passed(run(target, {"cm.rejected_4"})), "");
+  EXPECT_EQ(sent, 1U);
+}
+
+// As the last READY of the suite states it; nothing where the case began no link.
+std::optional<std::uint32_t> receive_buffer_of(const CaseResult& result) {
+  std::optional<std::uint32_t> bytes;
+  for (const Exchanged& one : result.transcript.all()) {
+    fabric::FlitView flit;
+    fabric::Init init;
+    if (one.direction == Direction::kSent &&
+        fabric::parse_flit(one.bytes, flit) == fabric::FlitError::kNone &&
+        flit.header.type == fabric::FlitType::kInit &&
+        fabric::parse_init(flit.payload, init) == fabric::InitError::kNone &&
+        init.step == fabric::InitStep::kReady) {
+      bytes = init.receive_buffer_bytes;
+    }
+  }
+  return bytes;
+}
+
+TEST(ConformanceUnitSuite, a_small_receive_buffer_ends_with_its_case) {
+  HostTarget target({});
+  const Report report = run(target, {"loss.host_asks_for_ack", "cfg.announce"});
+  ASSERT_EQ(report.results.size(), 2U);
+  EXPECT_EQ(receive_buffer_of(report.results[0]), 32U << 10);
+  EXPECT_EQ(receive_buffer_of(report.results[1]), 4U << 20);
 }
 
 TEST(ConformanceUnitSuite, ids_are_unique_in_all_roles_and_every_case_is_for_one) {
