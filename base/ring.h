@@ -48,6 +48,12 @@ class Ring {
   void clear() {
     while (!empty()) pop();
   }
+  // The next element takes the first slot: a ring that is often empty keeps to few cache lines.
+  // REQUIRES empty().
+  void rewind() {
+    CHECK(empty());
+    head_ = tail_ = 0;
+  }
 
  private:
   // Frees what the element owns at once.

@@ -25,8 +25,9 @@ void Link::commit(std::size_t cell_bytes) {
   }
   if (is_cut_) return commit_cut(cell_bytes);
   const base::MutableBytes flit = batch_.commit(kFlitHeaderBytes + cell_bytes);
-  if (sealed_.is_for(cell_bytes, vl_)) {
-    sealed_.copy_to(flit.data());
+  RepeatedFlit& sealed = sealed_.of(cell_bytes);
+  if (sealed.is_for(cell_bytes, vl_)) {
+    sealed.copy_to(flit.data());
   } else {
     FlitHeader header;
     header.vl = vl_;
@@ -34,7 +35,7 @@ void Link::commit(std::size_t cell_bytes) {
     if (crc_head_only()) header.ctl |= kFlitCellCrcHeadOnly;
     header.size = static_cast<std::uint16_t>(cell_bytes);
     seal_flit(flit, header);
-    sealed_.remember(flit.data(), cell_bytes, vl_);
+    sealed.remember(flit.data(), cell_bytes, vl_);
   }
   context_.counters.add(LinkCounter::kTxFlit);
   queue();

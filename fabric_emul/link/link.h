@@ -182,7 +182,7 @@ class Link {
   bool is_cut_ = false;  // what is reserved is longer than the path carries
   std::uint32_t next_path_ = 0;
   PathHealth path_health_;
-  RepeatedFlit sealed_;  // the last flit that was sent
+  RepeatedFlits sealed_;  // flits that were sent
   SendBatch batch_;
   FragmentSender fragments_;  // Invariant: not empty only while the batch is blocked
   Handshake handshake_;

@@ -96,6 +96,7 @@ class Port {
   PortLink* take_batch(base::Time now, const Underlay::Received& batch);
   void take_datagram(base::Time now, base::Bytes datagram, const PeerAddress& from,
                      PortLink*& link);
+  bool take_repeated(FlitWalker& walker, const PortLink* link);
   void take_flit(base::Time now, const FlitView& flit, PortLink* link);
   void take_cell(const FlitView& flit, PortLink& link);
   void take_fragment(const FlitView& flit, PortLink& link);
@@ -131,7 +132,7 @@ class Port {
   base::RateLimit may_reply_{kInitInterval, kInitBurst};
   std::vector<std::unique_ptr<PortLink>> links_;
   std::vector<std::size_t> flushing_;
-  RepeatedFlit checked_;           // the last flit of the batch, if it was a cell
+  RepeatedFlits checked_;          // cells of the batch, behind its last INIT
   PortLink* last_from_ = nullptr;  // most batches come from the peer of the batch before
 };
 

@@ -1,6 +1,6 @@
 // Datapath in: 1. who sent the batch; 2. walk each datagram's flits, bad CRC ends it; 3. INIT,
 // which is alone in its datagram [M-5], and IDLE are for the port; 4. DATA of a link that is up or
-// silent becomes a ReceivedCell. A datagram with the header of the cell before it skips the walk.
+// silent becomes a ReceivedCell. A flit with the header of a cell before it skips the checks.
 // Only fragments and cells of the full profile are copied.
 #include "fabric_emul/link/port.h"
 
@@ -30,22 +30,17 @@ PortLink* Port::take_batch(base::Time now, const Underlay::Received& batch) {
 void Port::take_datagram(base::Time now, base::Bytes datagram, const PeerAddress& from,
                          PortLink*& link) {
   context_.counters.add(LinkCounter::kRxDatagram);
-  if (checked_.is_in(datagram) && !context_.received.is_full()) {
-    context_.counters.add(LinkCounter::kRxFlit);
-    context_.received.add(
-        {datagram.subspan(kFlitHeaderBytes), checked_.vl(), link->crc_head_only()});
-    return;
-  }
-  checked_.forget();
   FlitWalker walker(datagram);
   FlitView flit;
   bool is_first = true;
   for (;; is_first = false) {
+    if (take_repeated(walker, link)) continue;
     switch (walker.next(flit)) {
       case FlitWalker::Step::kFlit:
         context_.counters.add(LinkCounter::kRxFlit);
         if (flit.header.type == FlitType::kInit) {
           if (!is_first) return context_.counters.add(LinkCounter::kRxDropInit);
+          checked_.forget();  // the link may be another one now, or agree on another CRC
           on_init(now, flit, from, link);
           if (walker.next(flit) == FlitWalker::Step::kEnd) return;
           return context_.counters.add(LinkCounter::kRxDropInit);  // what is behind it
@@ -63,6 +58,18 @@ void Port::take_datagram(base::Time now, base::Bytes datagram, const PeerAddress
         return;
     }
   }
+}
+
+// Takes the next flit if it has the header of a cell that came before it in this batch, over the
+// same link. Returns false, and takes nothing, if it is to be checked.
+bool Port::take_repeated(FlitWalker& walker, const PortLink* link) {
+  const RepeatedFlit* known = checked_.find(walker.rest());
+  if (known == nullptr || context_.received.is_full()) return false;
+  context_.counters.add(LinkCounter::kRxFlit);
+  context_.received.add({walker.rest().subspan(kFlitHeaderBytes, known->cell_bytes()), known->vl(),
+                         link->crc_head_only()});
+  walker.pass(kFlitHeaderBytes + known->cell_bytes());
+  return true;
 }
 
 void Port::take_flit(base::Time now, const FlitView& flit, PortLink* link) {
@@ -99,7 +106,8 @@ void Port::take_cell(const FlitView& flit, PortLink& link) {
   context_.received.add({flit.payload, flit.header.vl, head_only});
   // Under a CRC that covers the payload, an equal header shows nothing of the next flit.
   if ((flit.header.ctl & kFlitHeaderCrcOnly) == 0) return;
-  checked_.remember(flit.payload.data() - kFlitHeaderBytes, flit.payload.size(), flit.header.vl);
+  checked_.of(flit.payload.size())
+      .remember(flit.payload.data() - kFlitHeaderBytes, flit.payload.size(), flit.header.vl);
 }
 
 void Port::take_fragment(const FlitView& flit, PortLink& link) {

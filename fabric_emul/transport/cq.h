@@ -30,7 +30,7 @@ class CompletionQueue {
   // Returns false when there is no room.
   bool push(const Wc& wc) {
     if (entries_.full()) return refuse();
-    entries_.push(wc);
+    entries_.push_slot() = wc;
     if (armed_for_) fire_if_due(wc);
     return true;
   }
@@ -41,6 +41,7 @@ class CompletionQueue {
       out[n++] = entries_.front();
       entries_.pop();
     }
+    if (entries_.empty()) entries_.rewind();
     return n;
   }
   bool empty() const { return entries_.empty(); }

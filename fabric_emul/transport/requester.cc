@@ -23,17 +23,16 @@ std::size_t Requester::table_bytes(Service service, const RequesterLimits& limit
 }
 
 base::Status Requester::post(const SendWr& wr) {
-  Wqe w;
-  if (auto prepared = queue_.prepare(wr, context_.attr.mcp, w); !prepared) return prepared;
-  if (auto checked = check_post(context_, wr, w.gather.bytes); !checked) return checked;
-  const bool is_to_peer = is_connected(context_.service);
-  w.fetch_op = wr.fetch_op;
-  w.destination_lid = is_to_peer ? context_.attr.remote_lid : wr.destination_lid;
-  w.destination_qpn = is_to_peer ? context_.attr.remote_qpn : wr.destination_qpn;
-  w.destination_ee = wr.destination_ee;
-  if (is_local(wr.op) && !makes_region(wr.op)) local_.push(wr.local);
-  queue_.push(w);
-  return {};
+  return queue_.post(wr, context_.attr.mcp, [&](Wqe& w) -> base::Status {
+    if (auto checked = check_post(context_, wr, w.gather.bytes); !checked) return checked;
+    const bool is_to_peer = is_connected(context_.service);
+    w.fetch_op = wr.fetch_op;
+    w.destination_lid = is_to_peer ? context_.attr.remote_lid : wr.destination_lid;
+    w.destination_qpn = is_to_peer ? context_.attr.remote_qpn : wr.destination_qpn;
+    w.destination_ee = wr.destination_ee;
+    if (is_local(wr.op) && !makes_region(wr.op)) local_.push(wr.local);
+    return {};
+  });
 }
 
 base::Result<MemoryHandle> Requester::post_register(const SendWr& wr, const NewRegion& region) {

@@ -117,9 +117,10 @@ bool Requester::wants_ack(const Wqe& w, std::uint32_t csn) const {
     }
   }
   const std::uint64_t wire = context_.attr.mcp + std::uint64_t{kStrideOverhead};
-  const std::uint64_t quarter = std::max<std::uint64_t>(1, congestion_.window() / wire / 4);
-  return cells_since_ack_request_ + 1 >= quarter || !window_has_room(2 * wire) ||
-         records_.is_nearly_full();
+  // With the last cell of a quarter: one more would exceed it. A product, as a division is slow.
+  const std::uint64_t cells = cells_since_ack_request_ + std::uint64_t{2};
+  const bool ends_quarter = 4 * wire * cells > congestion_.window();
+  return ends_quarter || !window_has_room(2 * wire) || records_.is_nearly_full();
 }
 
 bool Requester::send_fresh(Link& link, base::Time now) {

@@ -133,7 +133,7 @@ class Responder {
   Step check_length(const CellView& cell);
   Step place(const CellView& cell);
   Step place_send(const CellView& cell, std::uint64_t offset);
-  Step place_write(const CellView& cell, std::uint64_t offset);
+  Step place_write(const CellView& cell, std::uint64_t offset, base::MutableBytes checked);
   Step finish_packet(const CellView& cell);
   Step touch(const CellView& cell);
   Step deregister_for(const CellView& cell);

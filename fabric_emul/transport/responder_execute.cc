@@ -1,4 +1,6 @@
 // The next cell in order: its checks, its placement, and the end of its packet.
+#include <cstring>
+
 #include "fabric_emul/mem/packet_access.h"
 #include "fabric_emul/mem/placement.h"
 #include "fabric_emul/transport/responder.h"
@@ -99,6 +101,7 @@ Responder::Step Responder::touch(const CellView& cell) {
 Responder::Step Responder::place(const CellView& cell) {
   const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.attr.mcp;
   const bool begins = cell.header.csn == 0;
+  base::MutableBytes checked;  // where the payload of the first cell goes
   if (begins && cell.header.op == Op::kRdmaWrite) {
     // The whole range is checked with the first cell, so a packet that would fail later places
     // nothing.
@@ -110,6 +113,7 @@ Responder::Step Responder::place(const CellView& cell) {
       return refuse(cell, AckCode::kRemoteAccess, static_cast<std::uint16_t>(all.failed));
     }
     if (const Step s = touch(cell); s != Step::kTaken) return s;
+    if (all.run >= cell.payload.size()) checked = {all.at, cell.payload.size()};
   }
   const bool sends = cell.header.op != Op::kRdmaWrite;
   if (begins && sends && rq_.empty()) {
@@ -125,7 +129,7 @@ Responder::Step Responder::place(const CellView& cell) {
     }
   }
   if (begins) open_packet(cell);
-  const Step placed = sends ? place_send(cell, offset) : place_write(cell, offset);
+  const Step placed = sends ? place_send(cell, offset) : place_write(cell, offset, checked);
   if (placed != Step::kTaken) return placed;
   if (cell.idata) open_.idata = cell.idata;
   if (context_.checks_packet_crc) open_.crc.add(cell);
@@ -148,7 +152,13 @@ Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset
   return Step::kTaken;
 }
 
-Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset) {
+// `checked`: the memory of the payload, if its access has just been checked; else empty.
+Responder::Step Responder::place_write(const CellView& cell, std::uint64_t offset,
+                                       base::MutableBytes checked) {
+  if (!checked.empty()) {
+    std::memcpy(checked.data(), cell.payload.data(), checked.size());
+    return Step::kTaken;
+  }
   const PlacementResult placed =
       continue_write(context_.mrwt, context_.pd, context_.qpn, cell.header.psn, open_.target.handle,
                      VirtualAddress(open_.target.address.value + offset), cell.payload);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <concepts>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 
 #include "base/ring.h"
 #include "base/status.h"
@@ -26,27 +28,26 @@ class SendQueue {
   // Fills `w` with what every service keeps of a post. Refused: the queue is full, the gather list
   // has too many pieces, or the packet is longer than 65536 cells or 2^31 bytes.
   base::Status prepare(const SendWr& wr, std::uint16_t mcp, Wqe& w) const {
-    if (ring_.full()) return base::Error("the send queue is full", ENOMEM);
-    if (!w.gather.assign(wr.gather)) {
-      return base::Error("too many pieces in the gather list", EINVAL);
-    }
-    const std::uint64_t cells = cells_of(w.gather.bytes, mcp);
-    if (cells > kCellsPerPacketMax || w.gather.bytes > kPacketBytesMax) {
-      return base::Error("the packet is too long", EMSGSIZE);
-    }
-    w.wr_id = wr.wr_id;
-    w.op = wr.op;
-    w.remote_address = wr.remote_address;
-    w.remote_handle = wr.remote_handle;
-    w.idata = wr.idata;
-    w.dereg = wr.dereg;
-    w.is_fenced = wr.is_fenced;
-    w.is_solicited = wr.is_solicited && w.consumes_receive();
-    w.cells = is_local(wr.op) ? 0 : is_responded(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
-    return {};
+    return ring_.full() ? error_of_full() : fill(wr, mcp, w);
   }
   // REQUIRES that prepare() filled `w`.
   void push(const Wqe& w) { ring_.push(w); }
+  // Both in place, because an element that is made elsewhere is written twice. `finish(Wqe&)`
+  // returns a base::Status: it adds what else is kept, or refuses the post. It does not use the
+  // queue.
+  template <class Finish>
+  base::Status post(const SendWr& wr, std::uint16_t mcp, Finish&& finish) {
+    static_assert(std::is_trivially_destructible_v<Wqe>);
+    if (ring_.full()) return error_of_full();
+    Wqe& w = *std::construct_at(&ring_.push_slot());
+    if (auto filled = fill(wr, mcp, w); !filled) {
+      ring_.pop_back();
+      return filled;
+    }
+    auto finished = finish(w);
+    if (!finished) ring_.pop_back();
+    return finished;
+  }
 
   bool empty() const { return ring_.empty(); }
   std::size_t size() const { return ring_.size(); }
@@ -87,6 +88,27 @@ class SendQueue {
   }
 
  private:
+  static base::Status error_of_full() { return base::Error("the send queue is full", ENOMEM); }
+  static base::Status fill(const SendWr& wr, std::uint16_t mcp, Wqe& w) {
+    if (!w.gather.assign(wr.gather)) {
+      return base::Error("too many pieces in the gather list", EINVAL);
+    }
+    const std::uint64_t cells = cells_of(w.gather.bytes, mcp);
+    if (cells > kCellsPerPacketMax || w.gather.bytes > kPacketBytesMax) {
+      return base::Error("the packet is too long", EMSGSIZE);
+    }
+    w.wr_id = wr.wr_id;
+    w.op = wr.op;
+    w.remote_address = wr.remote_address;
+    w.remote_handle = wr.remote_handle;
+    w.idata = wr.idata;
+    w.dereg = wr.dereg;
+    w.is_fenced = wr.is_fenced;
+    w.is_solicited = wr.is_solicited && w.consumes_receive();
+    w.cells = is_local(wr.op) ? 0 : is_responded(wr.op) ? 1 : static_cast<std::uint32_t>(cells);
+    return {};
+  }
+
   base::Ring<Wqe> ring_;
   std::uint64_t head_no_ = 0;
   std::uint64_t next_no_ = 0;

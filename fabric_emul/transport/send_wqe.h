@@ -51,7 +51,7 @@ constexpr Op wire_op(WrOp op) {
 
 // Cells of a packet of this length; an empty packet has one.
 constexpr std::uint64_t cells_of(std::uint64_t bytes, std::uint64_t mcp) {
-  return std::max<std::uint64_t>(1, (bytes + mcp - 1) / mcp);
+  return bytes <= mcp ? 1 : (bytes + mcp - 1) / mcp;
 }
 
 // Payload bytes of cell `csn` of a packet of this length.

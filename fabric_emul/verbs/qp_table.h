@@ -29,12 +29,19 @@ class QpTable {
       if (qpn.value > 15 && !qps_.contains(qpn) && !resting_set_.contains(qpn)) return qpn;
     }
   }
-  Qp& insert(Qpn qpn, std::unique_ptr<Qp> qp) { return *(qps_[qpn] = std::move(qp)); }
+  Qp& insert(Qpn qpn, std::unique_ptr<Qp> qp) {
+    last_ = {};
+    return *(qps_[qpn] = std::move(qp));
+  }
   Qp* find(Qpn qpn) {
+    if (qpn == last_.qpn) return last_.qp;
     const auto at = qps_.find(qpn);
-    return at == qps_.end() ? nullptr : at->second.get();
+    if (at == qps_.end()) return nullptr;
+    last_ = {qpn, at->second.get()};
+    return last_.qp;
   }
   void erase(Qpn qpn, base::Time now) {
+    last_ = {};
     qps_.erase(qpn);
     resting_.push_back({qpn, now + kRest});
     resting_set_.emplace(qpn, true);
@@ -51,8 +58,13 @@ class QpTable {
     Qpn qpn;
     base::Time until;
   };
+  struct Found {
+    Qpn qpn;  // 0: none
+    Qp* qp = nullptr;
+  };
   std::size_t qps_max_;
   base::Random& random_;
+  Found last_;  // most cells and posts are for the queue pair of the one before
   std::unordered_map<Qpn, std::unique_ptr<Qp>> qps_;
   std::deque<Resting> resting_;
   std::unordered_map<Qpn, bool> resting_set_;

@@ -98,6 +98,13 @@ class FlitWalker {
   explicit FlitWalker(base::Bytes datagram) : rest_(datagram) {}
   Step next(FlitView& out);
   FlitError error() const { return error_; }
+  // The bytes from the next flit on.
+  base::Bytes rest() const { return rest_; }
+  // Passes the next flit, which the caller knows to be good. REQUIRES that rest() has its bytes.
+  void pass(std::size_t flit_bytes) {
+    rest_ = rest_.subspan(flit_bytes);
+    is_first_ = false;
+  }
 
  private:
   base::Bytes rest_;

@@ -68,6 +68,7 @@ base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, s
   pieces_ = pieces;
   what_.queue_pairs.clear();
   in_flight_max_ = in_flight_of(what, queue_pairs);
+  slots_ = slots_for(what.bytes);
   if (auto opened = open_memory(); !opened) return opened;
   for (std::size_t i = 0; i < queue_pairs; ++i) {
     if (auto opened = open_queue_pair(receives_of(what, queue_pairs), now); !opened) return opened;
@@ -80,7 +81,7 @@ base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, s
 }
 
 base::Status BenchQueues::open_memory() {
-  memory_.assign(slots_for(what_.bytes) * slot_stride(what_.bytes), std::byte{});
+  memory_.assign(slots_ * slot_stride(what_.bytes), std::byte{});
   auto handle = adapter_.memory().regions().register_region(pd_, memory_, fabric::kAccessRights);
   if (!handle) return handle.error();
   handle_ = *handle;
@@ -93,7 +94,8 @@ base::Status BenchQueues::open_queue_pair(std::size_t receives, base::Time now) 
   common.pd = pd_;
   common.send_cq = send_cq_;
   common.recv_cq = recv_cq_;
-  common.send_depth = (is_rd() ? in_flight_max_ : kDepth) + 1;
+  // One more than kDepth would take the memory of twice as many, and the cache.
+  common.send_depth = is_rd() ? in_flight_max_ + 1 : kDepth;
   common.receive_depth = std::max(receives, is_rd() ? receives : kDepth);
   common.max_dest_rd_atomic = fabric::kReadsMax;
   const auto qpn = create(common, now);
@@ -212,7 +214,7 @@ base::Status BenchQueues::send(const Way& way, const MessageMark& mark) {
     wr.gather = pieces_of(next_slot_, pieces);
     wr.op = work_of(what_.op);
     if (what_.op != Op::kSend) name_remote(wr);
-    next_slot_ = (next_slot_ + 1) % slots_for(what_.bytes);
+    next_slot_ = slot_behind(next_slot_);
   }
   if (!fabric::is_responded(wr.op)) wr.idata = mark.emit();
   wr.destination_lid = remote_lid_;
@@ -281,7 +283,7 @@ bool BenchQueues::are_reads_right() const {
 base::Status BenchQueues::post_receive(fabric::Qpn qpn) {
   if (what_.op != Op::kSend) return adapter_.post_recv(qpn, fabric::RecvWr{});
   const std::array<fabric::Sge, 1> scatter{slot(next_receive_)};
-  next_receive_ = (next_receive_ + 1) % slots_for(what_.bytes);
+  next_receive_ = slot_behind(next_receive_);
   return adapter_.post_recv(qpn, fabric::RecvWr{0, scatter});
 }
 

@@ -80,6 +80,7 @@ class BenchQueues {
   base::Status send(const Way& way, const MessageMark& mark);
   void name_remote(fabric::SendWr& wr) const;
   fabric::Sge slot(std::size_t number) const;
+  std::size_t slot_behind(std::size_t number) const { return number + 1 < slots_ ? number + 1 : 0; }
   std::span<const fabric::Sge> pieces_of(std::size_t slot_number,
                                          std::span<fabric::Sge> room) const;
 
@@ -96,6 +97,7 @@ class BenchQueues {
   fabric::Lid remote_lid_;
   std::vector<fabric::Qpn> queue_pairs_, peers_;
   std::size_t in_flight_max_ = 1, pieces_ = 1;
+  std::size_t slots_ = 1;  // of memory_
   std::size_t next_message_ = 0, next_slot_ = 0, next_receive_ = 0;
 };
 

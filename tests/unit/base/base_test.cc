@@ -94,6 +94,19 @@ TEST(Ring, fills_and_wraps) {
   }
 }
 
+TEST(Ring, a_rewound_ring_begins_at_its_first_slot) {
+  Ring<int> ring(3);
+  const int* const first = &ring.push(1);
+  ring.pop();
+  EXPECT_NE(&ring.push(2), first);
+  ring.pop();
+  ring.rewind();
+  EXPECT_TRUE(ring.empty());
+  EXPECT_EQ(&ring.push(3), first);
+  EXPECT_EQ(ring.front(), 3);
+  EXPECT_EQ(ring.size(), 1U);
+}
+
 TEST(Status, context_is_prefixed) {
   const Status status = Error::from_errno("opening x", 2);
   ASSERT_FALSE(status.has_value());

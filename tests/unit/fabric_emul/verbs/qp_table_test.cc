@@ -39,6 +39,23 @@ TEST(QpTableTest, S000_01_a_limit_and_room_again) {
   EXPECT_TRUE(t.make(now));
 }
 
+TEST(QpTableTest, S000_01_each_number_leads_to_its_queue_pair) {
+  Table t(3);
+  const base::Time now{};
+  EXPECT_EQ(t.table.find(Qpn(0)), nullptr);
+  const Qpn one = *t.make(now), other = *t.make(now);
+  for (int round = 0; round < 2; ++round) {  // also the number of the call before
+    ASSERT_NE(t.table.find(one), nullptr);
+    EXPECT_EQ(t.table.find(one)->qpn(), one);
+    EXPECT_EQ(t.table.find(other)->qpn(), other);
+    EXPECT_EQ(t.table.find(Qpn(0)), nullptr);
+  }
+  ASSERT_NE(t.table.find(one), nullptr);
+  t.table.erase(one, now);
+  EXPECT_EQ(t.table.find(one), nullptr);
+  EXPECT_EQ(t.table.find(other)->qpn(), other);
+}
+
 TEST(QpTableTest, X_46_a_number_rests_for_a_minute) {
   // The same draws, so that only the rest keeps a number from being reused.
   Table t(10);
