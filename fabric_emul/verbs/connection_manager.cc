@@ -217,9 +217,9 @@ bool ConnectionManager::has_ended(ConnectionId id, base::Time now) const {
                              [&](const Ended& one) { return one.id == id && now < one.until; });
 }
 
-ConnectionManager::Table::iterator ConnectionManager::remove(Table::iterator at, base::Time now) {
+void ConnectionManager::remove(Table::iterator at, base::Time now) {
   add_ended(at->first.id, now);
-  return connections_.erase(at);
+  connections_.erase(at);
 }
 
 void ConnectionManager::on_link_up(Link& link, base::Time now) {
@@ -278,7 +278,7 @@ void ConnectionManager::on_time(base::Time now) {
     }
     const bool is_closing = c.state == State::kClosing;
     if (is_closing && c.tries >= kDiscTries) {
-      at = remove(at, now);
+      at = connections_.erase(at);  // the peer may not know, and may still request it
       continue;
     }
     // The peer may be alive behind a cut cable and still have its queue pairs: DISC is sent when

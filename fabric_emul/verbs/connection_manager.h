@@ -127,8 +127,8 @@ class ConnectionManager {
     PartitionKey partition;
   };
   static constexpr std::size_t kOrphansMax = 256;  // the oldest are forgotten
-  // A connection that has ended: a late copy of its request makes no other one, which the peer
-  // would not know, and not end.
+  // A connection that has ended at both sides: a late copy of its request makes no other one, which
+  // the peer would not know, and not end.
   struct Ended {
     ConnectionId id;
     base::Time until{};
@@ -141,8 +141,8 @@ class ConnectionManager {
   void on_disc(Link& link, const Mgmt& m, PartitionKey own, base::Time now);
   void add_ended(ConnectionId id, base::Time now);
   bool has_ended(ConnectionId id, base::Time now) const;
-  // Returns the connection behind it.
-  Table::iterator remove(Table::iterator at, base::Time now);
+  // Of a connection whose peer knows that it has ended.
+  void remove(Table::iterator at, base::Time now);
   Mgmt make(MgmtKind kind, ConnectionId id, const Link& link) const;
   // The connection of this id that has `link`, or else one that has another link, or end().
   Table::iterator find(ConnectionId id, const Link& link);

@@ -272,6 +272,23 @@ TEST(ConnectionManagerTest, X_46_a_late_request_makes_no_connection_that_nobody_
   }
 }
 
+// Neither CONNECT_REP nor DISC has reached it: its owner still waits for a reply.
+TEST(ConnectionManagerTest, X_46_a_peer_that_got_no_disc_is_accepted_once_more) {
+  Two two;
+  two.pair.b().faults.drop_received([](base::Bytes datagram) {
+    FlitView flit;
+    return parse_flit(datagram, flit) == FlitError::kNone && flit.header.type == FlitType::kData;
+  });
+  two.b.connect();
+  ASSERT_TRUE(two.pair.run_until([&] { return two.a.requests == 1; }));
+  two.pair.a().adapter->connections().disconnect(two.a.last, two.pair.now());
+  two.pair.run_for(2s);
+  two.pair.b().faults.drop_received({});
+  ASSERT_TRUE(two.pair.run_until([&] { return two.b.connected == 1; }));
+  EXPECT_EQ(two.a.requests, 2);
+  EXPECT_EQ(two.b.disconnected, 0);
+}
+
 // A reply to a question for a switch, with the transaction of a request: with pairs as CONNECT_REP
 // has them, and without.
 TEST(ConnectionManagerTest, X_46_resolved_is_no_reply) {
