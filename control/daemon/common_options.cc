@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 
 #include "base/log.h"
@@ -183,6 +184,16 @@ void add_queue_options(CLI::App& app, CommonArguments& into, const std::string& 
       ->group(group);
 }
 
+void add_awake_option(CLI::App& app, CommonArguments& into, const std::string& group) {
+  app.add_option("--keep-awake", into.keep_awake,
+                 with_default("While frames come, and until MS milliseconds after the last one, "
+                              "idle processors of this machine poll instead of halting, so that "
+                              "no wake-up waits for one; costs power",
+                              into.keep_awake + ": off"))
+      ->type_name("MS")
+      ->group(group);
+}
+
 }  // namespace
 
 base::Result<fabric::PartitionKey> parse_partition(const std::string& text) {
@@ -263,6 +274,7 @@ void add_common_options(CLI::App& app, CommonArguments& into) {
       ->type_name("on|off|auto")
       ->group(group);
   add_queue_options(app, into, group);
+  add_awake_option(app, into, group);
   add_switch_off(app, "--no-header-prediction", into.predicts_headers,
                  "Build and check the cells of a long write one by one, not in runs: slower")
       ->group(group);
@@ -317,6 +329,9 @@ base::Result<CommonOptions> check_common_options(const CommonArguments& typed,
     out.mtu = *mtu;
   }
   if (auto queues = check_queues(typed, out); !queues) return queues.error();
+  const auto awake = number_option("--keep-awake", typed.keep_awake, 0, kKeepAwakeMaxMs);
+  if (!awake) return awake.error();
+  out.wake_latency.held_for = std::chrono::milliseconds(*awake);
   out.control_path =
       typed.control.empty() ? kControlFolder + ("/" + out.name() + ".sock") : typed.control;
   if (const auto address = unix_endpoint(out.control_path); !address) {

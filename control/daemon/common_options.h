@@ -11,6 +11,7 @@
 #include "control/config/values.h"
 #include "control/daemon/key_options.h"
 #include "control/daemon/processors.h"
+#include "control/daemon/wake_latency.h"
 #include "control/metrics/metrics_server.h"
 #include "fabric_emul/link/path_health.h"
 #include "fabric_emul/link/port.h"
@@ -34,6 +35,8 @@ inline constexpr std::uint32_t kSendThresholdMax =
 static_assert(kSendThresholdMax == 4068);  // as in the manual pages
 // Data threads of one program with --queues auto: one per processor, and no more than this.
 inline constexpr std::uint32_t kQueuesAutoMax = 4;
+// Of --keep-awake.
+inline constexpr std::uint32_t kKeepAwakeMaxMs = 60'000;
 // LIDs of an I/O unit that &path=all uses at once.
 using fabric::kUsedPathsMax;
 // LAN NICs of one I/O unit, numbered from 0. The list of all of them fits one reply.
@@ -52,7 +55,8 @@ struct CommonOptions {
   std::optional<std::uint32_t> queues;  // --queues; none: auto
   Processors processors;                // --cpus; none: not given
   bool is_busy_polling = false;
-  bool uses_gso = true;  // UDP_SEGMENT and UDP_GRO
+  WakeLatencyOptions wake_latency;  // --keep-awake
+  bool uses_gso = true;             // UDP_SEGMENT and UDP_GRO
   bool predicts_headers = true;
   bool is_insecure_lab = false;
   bool is_sandboxed = true;
@@ -77,6 +81,7 @@ struct CommonArguments {
   std::string idata = "pool";
   std::string cell, mtu, name, control, metrics, capture, processors;
   std::string queues = "auto";
+  std::string keep_awake = "0";
   std::vector<std::string> partitions;
   std::string sl = "0";
   std::string log_level = "info";

@@ -87,6 +87,7 @@ Daemon::Daemon(std::string program, const CommonOptions& common)
 }
 
 base::Status Daemon::start() {
+  if (auto opened = worker(0).open_wake_latency(); !opened) return opened;
   auto control = ControlThread::open(
       common_.control_path, worker(0).commands(),
       [this](const Request& request, ReplyFunction reply) {
@@ -102,7 +103,9 @@ base::Status Daemon::start() {
   std::vector<Admin::Other> others;
   for (std::size_t i = 0; i < workers(); ++i) {
     worker(i).admin().set_commands(worker(i).commands());
-    if (i > 0) others.push_back({&worker(i).commands(), &worker(i).admin()});
+    if (i == 0) continue;
+    if (auto opened = worker(i).open_wake_latency(); !opened) return opened;
+    others.push_back({&worker(i).commands(), &worker(i).admin()});
   }
   worker(0).admin().set_others(std::move(others));
   return give_up_privileges();

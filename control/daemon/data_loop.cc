@@ -41,6 +41,7 @@ base::Status DataLoop::run() {
     if (auto updated = update_ports(now); !updated) return updated;
     if (is_blocked_ && waiting_.has_room()) adapter_.on_writable(now);
     made_progress_ = module_.step(now);
+    if (wake_latency_ != nullptr) wake_latency_->note(module_.bytes_processed(), now);
   }
   return {};
 }
@@ -74,10 +75,14 @@ void DataLoop::wait(base::Time now) {
   for (std::size_t i = 0; i < carriers_; ++i) waiting_.set_read(i, module_.reads_carrier(i));
   is_blocked_ = adapter_.wants_write();
   const bool has_event = std::ranges::any_of(ports_, &PortWatch::has_read_event);
-  waiting_.wait(now, {.made_progress = made_progress_ || has_event,
-                      .bytes_processed = module_.bytes_processed(),
-                      .wants_write = is_blocked_,
-                      .deadline = std::min({stop_at_, alive_at_, status_at_, module_.deadline()})});
+  const base::Time awake_until =
+      wake_latency_ != nullptr ? wake_latency_->deadline() : base::kNever;
+  waiting_.wait(
+      now,
+      {.made_progress = made_progress_ || has_event,
+       .bytes_processed = module_.bytes_processed(),
+       .wants_write = is_blocked_,
+       .deadline = std::min({stop_at_, alive_at_, status_at_, awake_until, module_.deadline()})});
 }
 
 base::Status DataLoop::update_ports(base::Time now) {

@@ -13,6 +13,7 @@
 #include "control/daemon/heartbeats.h"
 #include "control/daemon/module.h"
 #include "control/daemon/port_watch.h"
+#include "control/daemon/wake_latency.h"
 #include "fabric_emul/underlay/idle_wait.h"
 #include "fabric_emul/verbs/adapter.h"
 
@@ -25,6 +26,8 @@ class DataLoop {
            const ControlThread& control, CommandQueue& commands, base::Clock& clock,
            bool never_sleeps);
 
+  // Before run(): it hears of each iteration. `latency` outlives this.
+  void keep_processors_awake(WakeLatency& latency) { wake_latency_ = &latency; }
   // From run() on, thread `number` of these reports this often, and the service manager hears when
   // all have. `all` outlives this. [L-14]
   void report_alive(base::Duration interval, Heartbeats& all, std::uint32_t number) {
@@ -65,6 +68,7 @@ class DataLoop {
   std::string status_;                   // reported last
   bool is_blocked_ = false;              // an underlay did not take all when the wait began
   bool made_progress_ = true;
+  WakeLatency* wake_latency_ = nullptr;  // none: nothing is requested
 };
 
 }  // namespace splitnic::control

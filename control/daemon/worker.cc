@@ -142,6 +142,14 @@ messaging::PairConfig Worker::pair_config(std::uint32_t queues) const {
   return config;
 }
 
+base::Status Worker::open_wake_latency() {
+  if (!common_.wake_latency.is_given()) return {};
+  auto opened = WakeLatency::open(common_.wake_latency);
+  if (!opened) return opened.error();
+  wake_latency_ = *std::move(opened);
+  return {};
+}
+
 void Worker::begin_thread(std::optional<std::uint32_t> processor) const {
   // The main thread keeps the name of the process.
   if (queue_ > 0)
@@ -156,6 +164,7 @@ void Worker::begin_thread(std::optional<std::uint32_t> processor) const {
 
 base::Status Worker::run(const ControlThread& control, bool never_sleeps, Heartbeats& heartbeats) {
   DataLoop loop(*this, adapter_, carriers_, control, commands_, clock_, never_sleeps);
+  if (wake_latency_) loop.keep_processors_awake(*wake_latency_);
   if (watchdog_interval_) loop.report_alive(*watchdog_interval_, heartbeats, queue_);
   if (queue_ == 0 && has_service_manager()) loop.report_status();
   base::Status ended = loop.run();

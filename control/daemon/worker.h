@@ -24,6 +24,7 @@
 #include "control/daemon/heartbeats.h"
 #include "control/daemon/keyed_carriers.h"
 #include "control/daemon/module.h"
+#include "control/daemon/wake_latency.h"
 #include "control/sd_notify.h"
 #include "fabric_emul/link/siphash.h"
 #include "fabric_emul/switching/attachment.h"
@@ -45,6 +46,9 @@ class Worker : public Module {
   CommandQueue& commands() { return commands_; }
   virtual Admin& admin() = 0;
 
+  // Before there is a sandbox: opens what --keep-awake needs, if it is given. Each queue has a
+  // request to the kernel; processors stay awake while there is one.
+  base::Status open_wake_latency();
   // The first call in the data thread: names it, and binds it to `processor`, if there is one and
   // the kernel allows it; that it does not is logged.
   void begin_thread(std::optional<std::uint32_t> processor) const;
@@ -118,6 +122,7 @@ class Worker : public Module {
   // Read before there is a sandbox, which refuses the call for the number of the process.
   const std::optional<base::Duration> watchdog_interval_ = watchdog_interval();
   CommandQueue commands_;
+  std::optional<WakeLatency> wake_latency_;
 };
 
 }  // namespace splitnic::control

@@ -4,8 +4,8 @@
 #     --carriers A,B     of: splitnic-packet splitnic-auto (packet: without payload CRC) splitnic-keyed splitnic-keyed-openssl
 #                        (without libipsec-mb) splitnic-keyed-flood
 #                        (under 100000 bad datagrams per second) splitnic-keyed-aside (these to a closed port) splitnic-pcap splitnic-keyed-pcap splitnic-shm
-#                        splitnic-busy (packet: and --busy-poll) direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard
-#                        socat veth (default: all)
+#                        splitnic-busy (packet: and --busy-poll) splitnic-awake (packet: and --keep-awake 1000, which needs
+#                        /dev/cpu_dma_latency) direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth (default: all)
 #     --only V1,V4       the carriers and results that these goals need (compare_goals.py)
 #     --rounds N         default 5
 #     --seconds S        length of a TCP or UDP run, default 3

@@ -6,7 +6,7 @@
 # named "keyed", "gcm" and wireguard encrypt; splitnic-keyed-openssl without libipsec-mb. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
 all_carriers=(splitnic-packet splitnic-auto splitnic-keyed splitnic-keyed-openssl splitnic-keyed-flood splitnic-keyed-aside splitnic-pcap splitnic-keyed-pcap
-  splitnic-shm splitnic-busy direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth)
+  splitnic-shm splitnic-busy splitnic-awake direct vxlan openvpn openvpn-9000 openvpn-gcm wireguard socat veth)
 carrier_programs=(host iou tunnel_host tunnel_iou)
 
 carrier_known() {
@@ -38,6 +38,7 @@ carrier_up() {
     splitnic-keyed-pcap) up_keyed pcap ;;
     splitnic-shm) up_plain packet shm://compare ;;
     splitnic-busy) up_plain packet udp://10.99.0.2:7471 --payload-crc on --busy-poll ;;
+    splitnic-awake) up_plain packet udp://10.99.0.2:7471 --payload-crc on --keep-awake 1000 ;;
     direct) start tunnel_host "$ns_host" "$bin/../tests/tap_to_packet" nic0 "$ns_iou" lan0 && nic0_is_there ;;
     vxlan) up_vxlan ;;
     openvpn) up_openvpn 1500 --cipher none --auth none ;;

@@ -42,6 +42,8 @@ GOALS = [
     Goal("V5", "the same, p99", "rtt_p99_us", "splitnic-packet", ("vxlan",), 1.0, 0.7, True, "rtt"),
     Goal("V6", "TCP round trip of 64 bytes, spinning", "rtt_p50_us", "splitnic-busy", ("vxlan",), 1.0, 0.5, True, "rtt"),
     Goal("V6", "ping, spinning", "ping_us", "splitnic-busy", ("vxlan",), 3, 2, True, "ping"),
+    Goal("V6", "TCP round trip of 64 bytes, processors awake", "rtt_p50_us", "splitnic-awake", ("vxlan",), None, None, True, "rtt"),
+    Goal("V6", "ping to a sleeping pair, processors awake", "ping_us", "splitnic-awake", ("vxlan",), None, None, True, "ping"),
     Goal("V6", "ping to a sleeping pair", "ping_us", "splitnic-packet", ("vxlan",), 6, 4, True, "ping"),
     *of_tcp("V13", "splitnic-packet", ("vxlan",), {1: (1.5, 1.25), 4: (2.2, 1.8)}, "cpu", True),
     *of_tcp("K1", "splitnic-keyed", ("splitnic-packet",), {1: (0.93, 1.0), 4: (None, None)}),

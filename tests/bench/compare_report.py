@@ -22,6 +22,7 @@ TITLES = {
     "splitnic-keyed-pcap": "splitnic keyed, `pcap:` port",
     "splitnic-shm": "splitnic, shm fabric, `packet:` port",
     "splitnic-busy": "splitnic, `packet:` port, `--busy-poll`",
+    "splitnic-awake": "splitnic, `packet:` port, `--keep-awake 1000`",
     "direct": "TAP to AF_PACKET in one process",
     "vxlan": "kernel VXLAN and bridge",
     "openvpn": "OpenVPN tap, no cipher, MTU 1500",

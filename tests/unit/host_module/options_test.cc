@@ -40,6 +40,7 @@ TEST(HostOptionsTest, defaults) {
   EXPECT_EQ(o.common.port.mcp_wanted, 0);
   EXPECT_EQ(o.common.port.profile, fabric::LinkProfile::kSpeed);
   EXPECT_FALSE(o.common.is_busy_polling);
+  EXPECT_FALSE(o.common.wake_latency.is_given());
   EXPECT_FALSE(o.common.mtu.has_value());
   EXPECT_EQ(o.common.name(), "lab-nic0");
   EXPECT_FALSE(o.common.is_insecure_lab);
@@ -76,6 +77,8 @@ TEST(HostOptionsTest, every_option) {
                                   "--link-profile",
                                   "full",
                                   "--busy-poll",
+                                  "--keep-awake",
+                                  "250",
                                   "--mtu",
                                   "9000",
                                   "--name",
@@ -106,6 +109,7 @@ TEST(HostOptionsTest, every_option) {
   EXPECT_EQ(o.common.queues, 3U);
   EXPECT_EQ(o.common.processors, (control::Processors{4, 5, 1}));
   EXPECT_TRUE(o.common.is_busy_polling);
+  EXPECT_EQ(o.common.wake_latency.held_for, std::chrono::milliseconds(250));
   EXPECT_EQ(o.common.mtu, 9000U);
   EXPECT_EQ(o.common.name(), "desk");
   EXPECT_TRUE(o.common.is_insecure_lab);
@@ -226,7 +230,7 @@ TEST(HostOptionsTest, help_and_version) {
         "--control",      "--config",       "--log-level", "--capture",      "--version",
         "--link-profile", "--idle-release", "--cpus",      "--key-file",     "--psk-file",
         "--aead",         "--peer",         "--failback",  "--netns",        "--tap-adopt",
-        "--tap-fd",       "--up",           "--down",      "--lane-dscp"}) {
+        "--tap-fd",       "--up",           "--down",      "--lane-dscp",    "--keep-awake"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -262,6 +266,7 @@ TEST(HostOptionsTest, bad_usage_is_2_in_one_line) {
       {"--mac", {"01:00:00:00:00:01", "x", "00:00:00:00:00:00"}},
       {"--queues", {"0", "9", "x", "-1", "Auto", ""}},
       {"--cpus", {"x", ",", "0,", "1-0", "1024", "-1", "0-1-2"}},
+      {"--keep-awake", {"", "-1", "x", "1.5", "60001"}},
       {"--idle-release", {"-1", "x", "1.5", "86401"}},
       {"--failback", {"-1", "x", "Never", "86401"}},
       {"--mode", {"push", "RDMA"}},
@@ -355,6 +360,7 @@ TEST(HostOptionsTest, configuration_file) {
       "tap = 'file:in.pcap,out.pcap'  # a comma in quotes\n"
       "mtu = 9000\n"
       "busy-poll = true\n"
+      "keep-awake = 1000\n"
       "insecure-lab = true\n"
       "pool = [\"16x2048\", \"8x4096\"]\n");
   const auto outcome = parse_all({"--config", file.path(), "--mtu", "1400"});
@@ -363,6 +369,7 @@ TEST(HostOptionsTest, configuration_file) {
   EXPECT_EQ(outcome.options->tap.output, "out.pcap");
   EXPECT_EQ(outcome.options->common.mtu, 1400U) << "the command line wins";
   EXPECT_TRUE(outcome.options->common.is_busy_polling);
+  EXPECT_EQ(outcome.options->common.wake_latency.held_for, std::chrono::seconds(1));
   EXPECT_TRUE(outcome.options->common.is_insecure_lab);
   EXPECT_EQ(outcome.options->common.pair.pools,
             (std::vector<messaging::PoolSpec>{{16, 2048}, {8, 4096}}));

@@ -315,7 +315,7 @@ TEST(IouOptionsTest, help_and_version) {
         "--mode",      "--pool",         "--cell",           "--busy-poll", "--mtu",
         "--name",      "--insecure-lab", "--send-threshold", "--control",   "--config",
         "--log-level", "--capture",      "--queues",         "--cpus",      "--key-file",
-        "--psk-file",  "--allow-key",    "--exclusive",      "--lan-mac"}) {
+        "--psk-file",  "--allow-key",    "--exclusive",      "--lan-mac",   "--keep-awake"}) {
     EXPECT_THAT(help.text, HasSubstr(name));
   }
   const auto version = parse_all({"--version"});
@@ -351,6 +351,7 @@ TEST(IouOptionsTest, bad_usage_is_2_in_one_line) {
       {"--cpus", {"1-", "0 1"}},
       {"--allow", {"192.0.2.1/24", "name", "192.0.2.0/33"}},
       {"--lan-mtu", {"change"}},
+      {"--keep-awake", {"-1", "1s", "60001"}},
       {"--lan-mac", {"change", "follow"}},
       {"--mode", {"both"}},
       {"--pool", {"1024"}},

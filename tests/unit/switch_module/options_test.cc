@@ -98,6 +98,7 @@ TEST(SwitchOptionsTest, bad_usage_is_one_line) {
       {"--port", "shm://a", "--port", "udp://127.0.0.1:1", "--topology", "f", "--insecure-lab"},
       "all udp:// or all shm://");
   expect_refused({"--port", "7500", "--topology", "f"}, "--port: '7500'");
+  expect_refused({"--port", "shm://a", "--topology", "f", "--keep-awake", "1"}, "--keep-awake");
   expect_refused({"--port", "shm://a", "--topology", "f", "--key-file", "k"}, "has no keys");
   expect_refused({"--port", "udp://127.0.0.1:1", "--topology", "f", "--psk-file", "p"},
                  "--key-file is missing");

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
+#include <string>
 
 #include "control/config/cli_app.h"
 #include "control/daemon/pool_options.h"
@@ -77,6 +79,21 @@ TEST(CommonOptionsTest, busy_poll_takes_no_more_processors_than_cpus_names) {
   EXPECT_TRUE(may_busy_poll(common, 2, 2));
   common.processors = {5, 6};
   EXPECT_FALSE(may_busy_poll(common, 2, 2));
+}
+
+TEST(CommonOptionsTest, keep_awake_is_off_or_a_time_of_up_to_a_minute) {
+  const auto checked = [](const std::string& text) {
+    CommonArguments typed;
+    typed.keep_awake = text;
+    return check_common_options(typed, "n");
+  };
+  EXPECT_FALSE(check_common_options({}, "n").value().wake_latency.is_given());
+  EXPECT_FALSE(checked("0").value().wake_latency.is_given());
+  EXPECT_EQ(checked("1").value().wake_latency.held_for, std::chrono::milliseconds(1));
+  EXPECT_EQ(checked("60000").value().wake_latency.held_for, std::chrono::minutes(1));
+  const auto refused = checked("60001");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text(), "--keep-awake: '60001' is not a whole number from 0 to 60000");
 }
 
 TEST(CommonOptionsTest, auto_is_one_queue_per_processor_up_to_4) {

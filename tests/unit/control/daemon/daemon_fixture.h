@@ -105,7 +105,7 @@ class TestWorker final : public Worker {
     return false;
   }
   base::Time deadline() const override { return base::kNever; }
-  std::uint64_t bytes_processed() const override { return 0; }
+  std::uint64_t bytes_processed() const override { return steps_; }
   void begin_stop() override { ends_.emplace_back("begin_stop"); }
   bool is_drained() const override { return true; }
   void stop(base::Time) override { ends_.emplace_back("stop"); }

@@ -1,5 +1,7 @@
 // A process of several workers: its threads, its control socket and its end.
+#include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "tests/unit/control/daemon/daemon_fixture.h"
@@ -123,6 +125,33 @@ TEST_F(DaemonTest, a_start_that_fails_is_status_1) {
   daemon.open_error = "no such interface";
   EXPECT_EQ(daemon.run(), 1);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("test: no such interface\n"));
+}
+
+// A pipe in place of the device has what all of them write.
+TEST_F(DaemonTest, with_keep_awake_each_queue_has_a_request) {
+  const std::string fifo = folder_.path("latency");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const base::UniqueFd reader(::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader.valid());
+  common_.wake_latency = {.held_for = kPatience, .file = fifo};
+  start();
+  stats();
+  EXPECT_EQ(stop(), 0);
+  std::array<std::int32_t, 4> requests{-1, -1, -1, -1};
+  EXPECT_EQ(::read(reader.get(), requests.data(), sizeof(requests)),
+            static_cast<ssize_t>(3 * sizeof(std::int32_t)));
+  EXPECT_THAT(requests, ElementsAre(0, 0, 0, -1));
+}
+
+TEST_F(DaemonTest, without_the_device_of_keep_awake_nothing_is_opened) {
+  const std::string device = folder_.path("none");
+  common_.wake_latency = {.held_for = 1s, .file = device};
+  ::testing::internal::CaptureStderr();
+  TestDaemon daemon(common_);
+  daemon.open_error = "it is opened";
+  EXPECT_EQ(daemon.run(), 1);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("it is opened")));
+  EXPECT_THAT(log_.text(), HasSubstr("test: --keep-awake: opening " + device + ": No such file"));
 }
 
 TEST_F(DaemonTest, L_14_no_reader_that_is_gone_ends_it_and_no_memory_becomes_a_core_file) {

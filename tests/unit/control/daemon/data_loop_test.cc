@@ -50,7 +50,7 @@ class TestModule final : public Module {
     return on_step(now);
   }
   base::Time deadline() const override { return next_deadline; }
-  std::uint64_t bytes_processed() const override { return 0; }
+  std::uint64_t bytes_processed() const override { return bytes; }
   void begin_stop() override { log.push_back("begin_stop"); }
   bool is_drained() const override { return steps >= steps_until_drained; }
   void stop(base::Time /*now*/) override { log.push_back("stop"); }
@@ -68,6 +68,7 @@ class TestModule final : public Module {
   std::array<bool, 2> input_wanted{true, true}, output_wanted{}, readable{};
   std::size_t deleted_at_event = SIZE_MAX;
   bool reads_carriers = true;
+  std::uint64_t bytes = 0;
 
  private:
   std::array<EventPort, 2> ports_{EventPort{"packet:eth1", make_event()},
@@ -107,6 +108,7 @@ class DataLoopTest : public ::testing::Test {
     DataLoop loop(module_, adapter, carriers_, *control_, commands_, clock, never_sleeps);
     if (alive_interval_) loop.report_alive(*alive_interval_, heartbeats_, 0);
     if (reports_status_) loop.report_status();
+    if (wake_latency_) loop.keep_processors_awake(*wake_latency_);
     auto ended = loop.run();
     took_ = std::chrono::steady_clock::now() - began;
     return ended;
@@ -160,6 +162,7 @@ class DataLoopTest : public ::testing::Test {
   std::optional<base::Duration> alive_interval_;
   Heartbeats heartbeats_{1};
   bool reports_status_ = false;
+  std::optional<WakeLatency> wake_latency_;
 };
 
 using Log = std::vector<std::string>;
@@ -312,6 +315,14 @@ TEST_F(SleepTest, S000_45_input_of_a_carrier_that_is_not_read_does_not_end_it) {
 
 TEST_F(SleepTest, the_deadline_of_the_module_ends_it) {
   at_first_step = [this] { module_.next_deadline = clock_.now() + 20ms; };
+  EXPECT_TRUE(run(clock_));
+  EXPECT_GE(took_, 15ms);
+  EXPECT_LT(took_, kPatience);
+}
+
+TEST_F(SleepTest, the_end_of_the_time_that_processors_stay_awake_ends_it) {
+  wake_latency_ = WakeLatency::open({.held_for = 20ms, .file = "/dev/null"}).value();
+  module_.bytes = 100;
   EXPECT_TRUE(run(clock_));
   EXPECT_GE(took_, 15ms);
   EXPECT_LT(took_, kPatience);
