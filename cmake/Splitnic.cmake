@@ -16,6 +16,20 @@ option(SPLITNIC_UNIT_TESTS "Build the unit, protocol, simulator and corpus test 
 option(SPLITNIC_WERROR "Take warnings as errors, as the presets do" OFF)
 set(SPLITNIC_TEST_BATCH 6 CACHE STRING "Test sources per compiler run; 1 is the fastest after an edit of one of them")
 
+# Libraries that splitnic_library() has as INSTALLED are for other programs as well (packaging/library). Another compiler may link
+# those, so where gcc optimises programs when it links them, these libraries have machine code next to gcc's own representation.
+set(splitnic_has_library ON)
+set(splitnic_installed_options)
+if(SPLITNIC_SANITIZE OR SPLITNIC_FUZZ OR SPLITNIC_COVERAGE)
+  set(splitnic_has_library OFF)
+elseif(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_OBJCOPY)
+  # Machine code of one source gets warnings of gcc 12 that are false; these are reported where all sources are known, or not at all.
+  set(splitnic_installed_options -ffat-lto-objects -Wno-array-bounds -Wno-free-nonheap-object -Wno-maybe-uninitialized
+    -Wno-stringop-overflow -Wno-stringop-overread)
+elseif(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  set(splitnic_has_library OFF)
+endif()
+
 set(SPLITNIC_LIBRARY_BATCH 1 CACHE STRING "Library sources per compiler run; more is faster when all is built")
 
 # ccache must not compare the time stamp of a precompiled header, nor search it for macros. It reads from the dependency file
@@ -175,10 +189,10 @@ function(splitnic_compile_off_data_path name)
   splitnic_batches(${name} ${SPLITNIC_LIBRARY_BATCH})
 endfunction()
 
-# splitnic_library(NAME [OFF_DATA_PATH] [DEPENDS libs...] [EXCLUDE patterns...]): every .cc of this folder (and of its
-# sub-folders that have no own CMakeLists.txt), except main.cc.
+# splitnic_library(NAME [OFF_DATA_PATH] [INSTALLED] [DEPENDS libs...] [EXCLUDE patterns...]): every .cc of this folder (and of its
+# sub-folders that have no own CMakeLists.txt), except main.cc. Other programs get its objects and headers if it is INSTALLED.
 function(splitnic_library name)
-  cmake_parse_arguments(arg "OFF_DATA_PATH" "" "DEPENDS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "OFF_DATA_PATH;INSTALLED" "" "DEPENDS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   foreach(pattern ${arg_EXCLUDE})
@@ -190,6 +204,12 @@ function(splitnic_library name)
     splitnic_compile_off_data_path(${name})
   else()
     splitnic_compile(${name})
+  endif()
+  if(arg_INSTALLED)
+    target_compile_options(${name} PRIVATE ${splitnic_installed_options})
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    set_property(GLOBAL APPEND PROPERTY splitnic_installed_folders ${folder})
+    set_property(GLOBAL APPEND PROPERTY splitnic_installed_objects $<TARGET_OBJECTS:${name}>)
   endif()
 endfunction()
 

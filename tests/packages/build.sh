@@ -41,7 +41,7 @@ build_packages() {
   if command -v ccache >/dev/null; then CCACHE_DIR=${CCACHE_DIR:-$(ccache --get-config cache_dir)} && export CCACHE_DIR; fi
   (cd "$work/src" && env -u SPLITNIC_BUILD dpkg-buildpackage -b -us -uc) >"$work/log" 2>&1 || fail "dpkg-buildpackage: $(tail -n 30 "$work/log")"
   version=$(dpkg-parsechangelog -l "$work/src/debian/changelog" -S Version)_$(dpkg --print-architecture)
-  for name in host iou tools; do
+  for name in host iou tools dev; do
     [ -s "$work/splitnic-${name}_$version.deb" ] || fail "no package splitnic-$name: $(ls "$work")"
     dpkg-deb -x "$work/splitnic-${name}_$version.deb" "$work/root" || fail "splitnic-$name cannot be unpacked"
   done

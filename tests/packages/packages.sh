@@ -75,10 +75,14 @@ make_old_packages() {
   done
 }
 
+# dependencies_of DEB...: the names of packages of others.
+dependencies_of() {
+  for deb in "$@"; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' | sed -E 's/^ *([a-z0-9.+-]+).*/\1/' | grep -v '^splitnic-' | sort -u
+}
+
 make_root() {
   local needed
-  needed=$(for deb in "$work"/machine/packages/new/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' |
-    sed -E 's/^ *([a-z0-9.+-]+).*/\1/' | grep -v '^splitnic-' | sort -u)
+  needed=$(dependencies_of "$work"/machine/packages/new/*.deb)
   # shellcheck disable=SC2086
   python3 -B "$here/clean_root.py" "$work/machine" apt $needed || fail "no root folder"
 }
@@ -141,6 +145,19 @@ capture.write(sys.argv[1])' "$shark/connect.pcap" || fail "no capture"
     "CONNECT_REQ CONNECT_REP"
   ! grep -q Lua "$work/tshark.log" || fail "the dissector has an error: $(cat "$work/tshark.log")"
   rm -rf "$shark"
+}
+
+# Another root has a compiler, what splitnic-dev depends on, and its files: the example in it is built there, and runs.
+check_library() {
+  local root=$work/developer deb
+  deb=$(echo "$work"/build/splitnic-dev_*.deb)
+  # shellcheck disable=SC2046
+  python3 -B "$here/clean_root.py" "$root" g++ cmake ninja-build pkg-config $(dependencies_of "$deb") || fail "no root folder with a compiler"
+  dpkg-deb -x "$deb" "$root" && cp "$here/library.sh" "$root/" && touch "$root/dev/null" || fail "unpacking splitnic-dev"
+  unshare --mount --propagation private bash -c 'mount -t proc proc "$0/proc" && mount --bind /dev/null "$0/dev/null" &&
+    exec chroot "$0" env -i PATH=/usr/bin:/bin bash /library.sh --installed /usr/share/doc/splitnic-dev/examples/rdma_write /usr' "$root" ||
+    fail "the library of splitnic-dev"
+  rm -rf "$root"
 }
 
 # The samples are complete but for what only the administrator knows, and a service without it ends with one clear line.
@@ -515,6 +532,7 @@ check_removal() {
 
 step "packages" && build_packages && make_old_packages
 step "dissector" && check_dissector
+step "library" && check_library
 step "clean root" && make_root
 step "boot" && boot "$work/machine"
 # shellcheck disable=SC2046

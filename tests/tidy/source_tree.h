@@ -69,9 +69,9 @@ inline std::filesystem::path find_root() {
 
 inline SourceTree load_tree(const std::filesystem::path& root) {
   static constexpr std::array kFolders = {
-      "base",       "fabric_emul", "lan_bridge",    "messaging", "control", "host_module",
-      "iou_module", "conformance", "switch_module", "tools",     "tests",   "docs",
-      "scripts",    "packaging",   "cmake",         "debian",    ".ci"};
+      "base",       "fabric_emul", "lan_bridge",    "messaging", "control",  "host_module",
+      "iou_module", "conformance", "switch_module", "tools",     "tests",    "docs",
+      "scripts",    "packaging",   "cmake",         "debian",    "examples", ".ci"};
   static constexpr std::array kText = {".h",    ".cc",   ".md",       ".txt",   ".cmake", ".proto",
                                        ".sh",   ".py",   ".json",     ".8",     ".1",     ".in",
                                        ".toml", "",      ".service",  ".lua",   ".svg",   ".7",
