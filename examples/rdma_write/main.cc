@@ -120,7 +120,10 @@ class Node : private fabric::ConnectionHandler {
  private:
   virtual void on_completion(const fabric::Wc& wc) = 0;
   void on_link_up(fabric::Link&) override {}
-  void on_link_down(fabric::Link&, std::string_view why) override { fail(why); }
+  // The writer closes the link when both are done.
+  void on_link_down(fabric::Link&, std::string_view why) override {
+    if (!is_done_) fail(why);
+  }
   bool on_connected(fabric::ConnectionId, fabric::Link&, const fabric::Mgmt&) override {
     return false;
   }
