@@ -223,6 +223,8 @@ TEST(GoBackTest, S000_15_a_late_ack_in_the_second_half_of_a_long_packet) {
   });
   write.expect_sent();
   EXPECT_EQ(write.count(TransportCounter::kTimeouts), 1U);
+  EXPECT_EQ(write.pair.a().count(TransportCounter::kTxNaks), 0U) << "sending continued elsewhere";
+  EXPECT_LE(write.count(TransportCounter::kTxRetransmit), 1024U);
 }
 
 // A response is lost until more cells than half of the numbers that they have were acknowledged
