@@ -115,6 +115,9 @@ check_two() {
   lossless switch1 switch2
 }
 
+# repeated: the cells that host and unit have sent once more.
+repeated() { echo $(($(counter host fabric.rc.retransmit) + $(counter iou fabric.rc.retransmit))); }
+
 # Credits on each hop. What is damaged on the way to the first switch is sent once more there, and no cell is from end to end. A
 # receiver that takes less than 256 KiB for each 100 ms that it makes a lane wait loses cells (S000-45): on a busy machine a program
 # that has to wait for a processor is one, so these do not wait.
@@ -132,22 +135,22 @@ check_full() {
   nic_up
   equal "lanes of the host" "$(ask host show --json | "$python" -c 'import json, sys
 print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
-  local name resent
-  lossless switch1 switch2
+  local name resent again
+  # A program that gets no processor for longer than a timeout repeats cells that are only late. A hop that does not repair
+  # what is damaged has thousands repeated each time.
+  for _ in 1 2 3; do
+    again=$(repeated)
+    lossless switch1 switch2
+    again=$(($(repeated) - again))
+    echo "$again cells were repeated from end to end"
+    [ "$again" != 0 ] || break
+  done
+  [ "$again" = 0 ] || fail "a hop repairs what is damaged there, but cells were repeated from end to end in each of three rounds"
   for name in "host hop.link" "switch1 link"; do
     resent=$(counter "${name% *}" "${name#* }.full.tx.resend")
     echo "${name% *}: $resent flits again"
     [ "$resent" -gt 0 ] || fail "${name% *} has sent no flit again"
   done
-  local again=0 dropped
-  for name in host iou; do
-    resent=$(counter "$name" fabric.rc.retransmit)
-    echo "$name: $resent cells again"
-    again=$((again + resent))
-  done
-  dropped=$(($(drops_of switch1) + $(drops_of switch2)))
-  [ "$again" = 0 ] ||
-    fail "$again cells were repeated from end to end, but a hop repairs what is damaged there (the switches have dropped $dropped)"
 }
 
 # records_of HOP: nothing but records of sessions passed there, 0 to the host, 1 to the other switch.
