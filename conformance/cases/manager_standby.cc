@@ -136,7 +136,7 @@ void add_silence(SubnetGroup& group) {
       const base::Time asked = s.now();
       if (!obtain(s)) return;
       const base::Time at = s.now();
-      s.listen(20ms);
+      s.listen(300ms);  // a sweep that had begun
       s.forget();
       while (s.is_good() && s.find(is_of_manager) == nullptr && s.now() - at < kTakesOver) {
         if (meanwhile) meanwhile(s);
