@@ -152,18 +152,29 @@ restarted() {
   "start_$1"
 }
 
+# killed WHO OTHER COUNTER...: WHO is killed under pings, at most three times, until OTHER has counted frames under each
+# of these names: on a busy machine the pings may come too slowly for a frame to wait.
+killed() {
+  local who=$1 other=$2 name is_shown
+  shift 2
+  for _ in 1 2 3; do
+    under_pings restarted "$who"
+    balances "$other"
+    is_shown=1
+    for name in "$@"; do [ "$(difference "$other" "$name")" -gt 0 ] || is_shown=; done
+    [ -z "$is_shown" ] || break
+  done
+  in_flight "$other" "$@"
+}
+
 check_host_killed() {
   begin_ending
-  under_pings restarted host
-  balances unit
-  in_flight unit lan.rx.drop.ended iou.to_host.lost
+  killed host unit lan.rx.drop.ended iou.to_host.lost
 }
 
 check_iou_killed() {
   begin_ending
-  under_pings restarted iou
-  balances host
-  in_flight host host.tx.drop.ended host.tx.lost
+  killed iou host host.tx.drop.ended host.tx.lost
 }
 
 # Both processes stay, and the pair does not: the unit ends it, while the host acknowledges nothing, and the host connects again.
