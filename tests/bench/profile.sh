@@ -41,7 +41,8 @@ esac
 need_root
 need_programs perf iperf3 ip ping "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
 begin
-topology_three && up_splitnic packet "$address" --payload-crc on || die 1 "the programs did not come up"
+topology_three && up_plain packet "$address" --payload-crc on || die 1 "the programs did not come up"
+printf '%s %s\n' splitnic-host "${pid_of[host]}" splitnic-iou "${pid_of[iou]}" >"$work/processes"
 start server "$ns_lan" iperf3 -s
 nic0_replies "$ns_host" 10.77.0.1/24 || die 1 "no reply to a ping"
 profile_of to_lan host.tx.frames

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The page of profile.sh: of each run, microseconds of a processor for each frame, by program and by what it did.
 
-  profile_page.py FOLDER SECONDS FABRIC VERSION     reads NAME.perf and NAME.frames there, prints the page
+  profile_page.py FOLDER SECONDS FABRIC VERSION     reads NAME.perf, NAME.frames and `processes` there, prints the page
+`processes` has a line "NAME PID" for each program whose threads have names that are not the program's.
 """
 import collections
 import datetime
@@ -41,8 +42,11 @@ def kind_of(stack):
     return ("own code", "rest") if any("splitnic" in s for s in stack) else ("other", "rest")
 
 
-def read_samples(lines):
-    """{program: {(entry, kind): samples}} of the text of `perf script -F comm,ip,sym`."""
+def read_samples(lines, processes):
+    """{program: {(entry, kind): samples}} of the text of `perf script -F comm,pid,ip,sym`.
+
+    processes: {process ID: program}; a process that is not there counts by the name of its thread.
+    """
     found = collections.defaultdict(collections.Counter)
     program, stack = None, []
 
@@ -55,7 +59,8 @@ def read_samples(lines):
             flush()
             program, stack = None, []
         elif program is None:
-            program = line.split()[0]
+            name, process = line.rsplit(None, 1)
+            program = processes.get(int(process), name.strip())
         else:
             parts = line.split(None, 1)
             stack.append(parts[1].strip() if len(parts) > 1 else "?")
@@ -93,15 +98,21 @@ Measured on {datetime.date.today()} by `tests/bench/profile.sh`: {version} over 
 that carry everything, sampled for {seconds} s per run. Congestion control of the system: {congestion_control()}. "us per frame": of all processors together.
 Work that a system call does for others is included: a write to the TAP runs the host's TCP, a sendmmsg to the LAN the
 peer's.""")
+    with open(os.path.join(folder, "processes"), encoding="ascii") as file:
+        processes = {int(process): name for name, process in (line.split() for line in file)}
     for name, title in RUNS:
         with open(os.path.join(folder, name + ".frames"), encoding="ascii") as file:
             frames = int(file.read())
         if frames == 0:
             sys.exit(f"profile_page.py: no frame crossed in the run {name}")
-        script = subprocess.run(["perf", "script", "-i", os.path.join(folder, name + ".perf"), "-F", "comm,ip,sym"],
+        script = subprocess.run(["perf", "script", "-i", os.path.join(folder, name + ".perf"), "-F", "comm,pid,ip,sym"],
                                 capture_output=True, text=True, check=True)
         print(f"\n## {title}\n\n{frames / int(seconds):.0f} frames per second.\n")
-        print("\n".join(table(read_samples(script.stdout.splitlines()), int(seconds) * 1e6 * os.cpu_count() / frames)))
+        samples = read_samples(script.stdout.splitlines(), processes)
+        for program in processes.values():
+            if program not in samples:
+                sys.exit(f"profile_page.py: no sample of {program} in the run {name}")
+        print("\n".join(table(samples, int(seconds) * 1e6 * os.cpu_count() / frames)))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ variant_up() { # NUMBER|vxlan
   if [ "$1" = vxlan ]; then
     carrier_up vxlan
   else
-    up_splitnic packet udp://10.99.0.2:7471 --payload-crc on --queues "$1"
+    up_plain packet udp://10.99.0.2:7471 --payload-crc on --queues "$1"
   fi
 }
 
