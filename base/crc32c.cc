@@ -3,7 +3,7 @@
 #include <isa-l/crc.h>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#include <immintrin.h>
 
 #include <cstring>
 #endif
@@ -18,6 +18,20 @@ std::uint32_t extend_by_isal(std::uint32_t state, Bytes bytes) {
 }
 
 #if defined(__x86_64__)
+
+// ISA-L's code for AVX-512 returns with values in the upper halves of the vector registers. On
+// Intel processors each SSE instruction then waits for the one before it, in this program until
+// something clears them (measured on Emerald Rapids: 64 KiB copied and checked in cells of 1400
+// bytes 10.5 us, cleared 3.0 us).
+const bool has_upper_halves = __builtin_cpu_supports("avx") != 0;
+
+__attribute__((target("avx"))) void clear_upper_halves() { _mm256_zeroupper(); }
+
+std::uint32_t extend_long(std::uint32_t state, Bytes bytes) {
+  const std::uint32_t extended = extend_by_isal(state, bytes);
+  if (has_upper_halves) clear_upper_halves();
+  return extended;
+}
 
 // Headers are short: the call to ISA-L and its last reduction cost 20 ns, one instruction for eight
 // bytes costs one (measured on Zen 4: 12 bytes 21 and 3 ns, 64 bytes 21 and 11 ns).
@@ -51,6 +65,7 @@ __attribute__((target("sse4.2"))) std::uint32_t extend_short(std::uint32_t state
 
 constexpr std::size_t kShortMax = 0;
 constexpr bool has_instruction = false;
+std::uint32_t extend_long(std::uint32_t state, Bytes bytes) { return extend_by_isal(state, bytes); }
 std::uint32_t extend_short(std::uint32_t state, Bytes bytes) {
   return extend_by_isal(state, bytes);
 }
@@ -61,7 +76,7 @@ std::uint32_t extend_short(std::uint32_t state, Bytes bytes) {
 
 void Crc32c::extend(Bytes bytes) {
   state_ = has_instruction && bytes.size() <= kShortMax ? extend_short(state_, bytes)
-                                                        : extend_by_isal(state_, bytes);
+                                                        : extend_long(state_, bytes);
 }
 
 std::uint32_t crc32c(Bytes bytes) {
