@@ -2,12 +2,18 @@
 # What the scripts of tests/bench have in common; each begins by sourcing it. It sources scripts/lib/topology.sh and sets
 # $bench (this folder), $root and $python.
 #   take_options VALUED FLAGS ARGUMENT...  options into ${given[--NAME]}, a flag as "yes"; --help prints the script's head
-#   die STATUS TEXT; is_whole NUMBER...; need_root; need_programs PROGRAM...
+#   take_folders NAME                      $out and $bin, by --out, default build/NAME, and --bin
+#   die STATUS TEXT                        prints also the last line of each program that was started
+#   last_lines COUNT [PATTERN]             of each program whose name fits the pattern
+#   is_whole NUMBER...; need_root; need_programs PROGRAM...
+#   need_splitnic PROGRAM...               root, what a run of splitnic needs, and these programs
 #   begin                                  topology_begin, and an orderly end when the script is interrupted
 #   run_rounds FOLDER SUFFIX ROUNDS NAME...    measures all in turn; measured COMMAND... within it
 #   resumes; setting NAME; keep_settings LINE...    of the run in $out
 #   versions_of PROGRAM|LIBRARY...         "iperf3 3.12, OpenVPN 2.6.3": what is installed of them
 #   take_pages                             ${pages[@]}: the folders for the page, by --publish
+#   make_page PROGRAM [WORD...]            the page of the run in $out, by that program of this folder
+#   compare_results ARGUMENT...            compare_measure.py in the namespaces of topology_three
 #   host_is_up SOCKET; nic0_replies NS ADDRESS [SECONDS]; wide_sockets NS...; forget_tcp NS...
 # Interrupted (Ctrl-C, TERM, HUP) a script ends what it is measuring, takes down what it made, keeps the results that are
 # whole, and exits with 128 and the signal's number. Further signals change nothing about that.
@@ -20,11 +26,22 @@ root=$(cd "$bench/../.." && pwd)
 python=python3
 [ -x /usr/bin/python3 ] && python=/usr/bin/python3
 declare -A given=()
-measuring='' current='' unfinished=''
+work='' measuring='' current='' unfinished=''
 
-die() {
+die() { # STATUS TEXT
   echo "${0##*/}: $2" >&2
+  [ -z "$work" ] || last_lines 1
   exit "$1"
+}
+
+last_lines() { # COUNT [PATTERN]
+  local log name
+  # shellcheck disable=SC2231 # a pattern
+  for log in "$work"/${2:-*}.log; do
+    [ -s "$log" ] || continue
+    name=${log##*/}
+    tail -n "$1" "$log" | sed "s|^|  ${name%.log}: |" >&2
+  done
 }
 
 take_options() { # VALUED FLAGS ARGUMENT...
@@ -45,6 +62,10 @@ take_options() { # VALUED FLAGS ARGUMENT...
   done
 }
 
+take_folders() { # NAME
+  out=${given[--out]:-$root/build/$1} bin=${given[--bin]:-$root/build/release/bin}
+}
+
 is_whole() {
   local number
   for number; do [[ $number =~ ^[1-9][0-9]*$ ]] || return 1; done
@@ -59,6 +80,11 @@ need_programs() {
   done
   [ ${#absent[@]} -eq 0 ] || die 1 "missing: ${absent[*]} (scripts/install-deps.sh installs tools; a build makes programs, see --bin)"
   [ -e /dev/net/tun ] || die 1 "there is no /dev/net/tun"
+}
+
+need_splitnic() {
+  need_root
+  need_programs ip ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" "$@"
 }
 
 begin() {
@@ -108,8 +134,7 @@ run_rounds() { # FOLDER SUFFIX ROUNDS NAME...
         missing=$((missing + 1))
         echo "round $round: $name${noun:-} FAILED" >&2
         rm -f "$file.new"
-        # shellcheck disable=SC2086 # a pattern
-        tail -n 3 "$work"/${log_files:-*}.log >&2
+        last_lines 3 "${log_files:-*}"
       fi
       take_down "$name"
       current='' unfinished=''
@@ -160,6 +185,15 @@ versions_of() {
 take_pages() {
   pages=("$out")
   [ -z "${given[--publish]:-}" ] || pages+=("$root/docs/performance")
+}
+
+make_page() { # PROGRAM [WORD...]
+  take_pages
+  "$python" "$bench/$1" "${@:2}" "$out" "${pages[@]}"
+}
+
+compare_results() { # ARGUMENT...
+  measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" "$@"
 }
 
 host_is_up() { "$bin/splitnic" show --json --control "$1" 2>/dev/null | grep '"state":"up"' >/dev/null; }

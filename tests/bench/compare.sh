@@ -56,17 +56,16 @@ check_needs() {
 }
 
 measure() { # CARRIER FILE
-  local name pids=() sockets=()
+  local pids=() sockets=()
   carrier_up "$1" || { echo "$1 does not come up" >&2 && return 1; }
   nic0_replies "$ns_host" 10.77.0.1/24 || { echo "$1: no reply to a ping" >&2 && return 1; }
-  for name in "${carrier_programs[@]}"; do running "$name" && pids+=(--pid "${pid_of[$name]}"); done
+  take_pids --pid
   [[ $1 != splitnic-* ]] || sockets=(--stats "$bin/splitnic" --host-control "$work/host.sock" --iou-control "$work/iou.sock")
-  measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" \
-    "${pids[@]}" "${sockets[@]}" "${results[@]}" >"$2"
+  compare_results "${pids[@]}" "${sockets[@]}" "${results[@]}" >"$2"
 }
 
 take_options "--carriers --only --rounds --seconds --out --bin" "--quick --resume --publish" "$@"
-out=${given[--out]:-$root/build/bench} bin=${given[--bin]:-$root/build/release/bin}
+take_folders bench
 take_settings
 check_needs
 keep_settings "peers $(versions_of iperf3 openvpn wireguard-go socat)" "rounds $rounds" "seconds $seconds" \
@@ -78,6 +77,5 @@ wide_sockets "$ns_host" "$ns_iou"
 forget_tcp "$ns_host" "$ns_lan"
 status=0
 run_rounds "$out/rounds" results "$rounds" "${carriers[@]}" || status=1
-take_pages
-"$python" "$bench/compare_report.py" "$out" "${pages[@]}" || status=1
+make_page compare_report.py || status=1
 exit $status

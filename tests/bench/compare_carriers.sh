@@ -2,6 +2,7 @@
 # What carries frames between nic0 of the host and the LAN; sourced after bench_head.sh.
 #   carrier_known NAME; carrier_tools NAME     is there one of that name; programs it needs
 #   carrier_up NAME; take_down                 makes nic0 and what stands behind it; takes all of it away again
+#   take_pids [OPTION]                         ${pids[@]}: the processes of the carrier, each behind the option
 # Needs $bin. Without keys splitnic has its payload CRC on over UDP, as between two machines; splitnic-auto leaves it out. Those
 # named "keyed", "gcm" and wireguard encrypt; splitnic-keyed-openssl without libipsec-mb. Each carrier finds lan0 with MTU 1500 and leaves it so.
 
@@ -13,6 +14,14 @@ carrier_known() {
   local one
   for one in "${all_carriers[@]}"; do [ "$one" = "$1" ] && return 0; done
   return 1
+}
+
+take_pids() { # [OPTION]
+  local name
+  pids=()
+  for name in "${carrier_programs[@]}"; do
+    if running "$name"; then pids+=(${1:+"$1"} "${pid_of[$name]}"); fi
+  done
 }
 
 carrier_tools() {

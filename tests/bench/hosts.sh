@@ -43,10 +43,9 @@ measure() { # N FILE
 }
 
 take_options "--hosts --max-hosts --rounds --seconds --out --bin" "--quick --resume --publish" "$@"
-out=${given[--out]:-$root/build/bench-hosts} bin=${given[--bin]:-$root/build/release/bin}
+take_folders bench-hosts
 take_settings
-need_root
-need_programs ip tc ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
+need_splitnic tc
 keep_settings "peers $(versions_of iperf3)" "rounds $rounds" "seconds $seconds" "hosts $numbers" "max_hosts $most"
 begin
 make_unit_side || exit 1
@@ -55,6 +54,5 @@ wanted=()
 for number in ${numbers//,/ }; do [ "$number" -gt "$most" ] || wanted+=("$number"); done
 status=0 noun=' hosts' log_files=iou
 run_rounds "$out/rounds" results "$rounds" "${wanted[@]}" || status=1
-take_pages
-"$python" "$bench/hosts_report.py" "$out" "${pages[@]}" || status=1
+make_page hosts_report.py || status=1
 exit $status

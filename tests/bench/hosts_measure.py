@@ -7,7 +7,7 @@
 Of each run WAY (to_lan, to_host; heavy_..., narrow_... from two busy hosts on): tcp_WAY Mbit/s of all, cpu_WAY CPU
 seconds per GB, jain_WAY Jain's index, least_WAY and most_WAY: that host's part to an even part; first_WAY: the first
 host's, which is the heavy one. pss_idle_mib and pss_after_mib: memory of the unit. show_ms and show_most_ms: `splitnic show` of
-the unit from start to end, under load; snapshot_us: processor time of the unit's data thread for one, without load.
+the unit from start to end, under load; snapshot_us: processor time of the unit's data threads for one, without load.
 """
 import argparse
 import contextlib
@@ -17,8 +17,8 @@ import subprocess
 import time
 from concurrent import futures
 
-from measuring import (ADDRESS, Failed, in_namespace, iperf_server, machine_busy_seconds, main, output_of, pss_mib,
-                       thread_seconds, twice)
+from measuring import (ADDRESS, Failed, data_threads_seconds, in_namespace, iperf_server, machine_busy_seconds, main, output_of,
+                       pss_mib, twice)
 
 FIRST_PORT = 5201
 HEAVY_STREAMS = 8
@@ -117,14 +117,14 @@ def show_under_load(args):
 def snapshot_us(args):
     """The median of several windows, each compared with the idle one before it."""
     def used(seconds, with_show):
-        before, shows, end = thread_seconds(args.pid), 0, time.monotonic() + seconds
+        before, shows, end = data_threads_seconds(args.pid), 0, time.monotonic() + seconds
         while time.monotonic() < end:
             if with_show:
                 show(args)
                 shows += 1
             else:
                 time.sleep(SHOW_EVERY)
-        return thread_seconds(args.pid) - before, shows
+        return data_threads_seconds(args.pid) - before, shows
     found = []
     for _ in range(SNAPSHOT_WINDOWS):
         idle, _ = used(WINDOW, False)

@@ -27,7 +27,7 @@ TABLES = [
         ("pss_idle_mib", "idle", 1), ("pss_after_mib", "after traffic", 1), ("added_idle", "each added host, idle", 2),
         ("added_after", "each added host, after traffic", 2)]),
     ("The command show, at the unit", [
-        ("show_ms", "ms under load", 1), ("show_most_ms", "the longest", 1), ("snapshot_us", "us of the data thread, idle", 0)]),
+        ("show_ms", "ms under load", 1), ("show_most_ms", "the longest", 1), ("snapshot_us", "us of the data threads, idle", 0)]),
     ("Fairness, one stream each", [
         ("jain_to_lan", "to the LAN: Jain's index", 3), ("least_to_lan", "least", 2), ("most_to_lan", "greatest", 2),
         ("jain_to_host", "to the hosts: Jain's index", 3), ("least_to_host", "least", 2), ("most_to_host", "greatest", 2)]),
@@ -89,7 +89,7 @@ at the same time. All programs, both ends of the traffic included, share the mac
 - Least, greatest, the heavy host: that host's share divided by an even share; 1 is fair. With eight streams of one host and
   one of each other, TCP alone would give the heavy host eight times the bytes of another; the unit gives each host the same.
 - Into a narrow LAN the port is always full, and what it does not take waits at the unit.
-- `show`: from its start to its end while the busy hosts send to the LAN; and processor time of the unit's data thread for each, without traffic.
+- `show`: from its start to its end while the busy hosts send to the LAN; and processor time of the unit's data threads for each, without traffic.
 - Memory: Pss of the unit from `smaps_rollup`; of an added host: the difference to the unit with the smallest number of hosts in the same round.
 
 To repeat it, as root: `tests/bench/hosts.sh --publish`; `--quick` gives a first impression.

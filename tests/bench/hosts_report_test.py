@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Shows what hosts.sh makes of results: readings, shares, what a host adds, goal, page and plot. All results are made up."""
 import os
+import pathlib
 import tempfile
+import threading
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -36,6 +39,29 @@ class Readings(unittest.TestCase):
 
     def test_memory_is_the_pss_of_the_process(self):
         self.assertGreater(measuring.pss_mib(os.getpid()), 1)
+
+    def test_data_threads_are_the_main_one_and_those_of_queues(self):
+        alone = measuring.data_threads_seconds(os.getpid())
+        self.assertGreater(alone, 0)
+        ready, done = threading.Event(), threading.Event()
+
+        def work(name):
+            pathlib.Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name, encoding="ascii")
+            end = time.thread_time() + 0.2
+            while time.thread_time() < end:
+                pass
+            ready.set()
+            done.wait()
+        for name, counts in (("network work", False), ("queue-1", True)):
+            ready.clear()
+            thread = threading.Thread(target=work, args=(name,))
+            thread.start()
+            ready.wait()
+            more = measuring.data_threads_seconds(os.getpid()) - measuring.thread_seconds(os.getpid())
+            done.set()
+            thread.join()
+            done.clear()
+            self.assertEqual(more > 0.1, counts, name)
 
 
 RESULTS = {

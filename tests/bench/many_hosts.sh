@@ -34,7 +34,12 @@ start_all() { # N
   start iou "$ns_iou" "$bin/splitnic-iou" --lan packet:lan0 --listen udp://10.99.0.1:7471 --control "$work/iou.sock" \
     --insecure-lab --name iou --max-hosts "$1" --payload-crc on
   for i in $(seq "$1"); do start_host "$i"; done
-  for i in $(seq "$1"); do open_host "$i" || { echo "host $i does not come up" >&2 && return 1; }; done
+  for i in $(seq "$1"); do
+    open_host "$i" && continue
+    echo "host $i does not come up" >&2
+    last_lines 1 "host$i"
+    return 1
+  done
 }
 
 # Hosts first, all of them at once. A second signal would break off a clean stop.

@@ -71,6 +71,15 @@ def thread_seconds(pid):
         return int(text.read().split()[0]) / 1e9
 
 
+def data_threads_seconds(pid):
+    """The same of all data threads."""
+    total = thread_seconds(pid)
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text(encoding="ascii").startswith("queue-"):
+            total += int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+    return total
+
+
 def pss_mib(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as rollup:
         return sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024

@@ -122,8 +122,9 @@ def idle_cost(pid, seconds, *commands):
         return used() - idle
 
 
-def measure(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds):
-    variants = watchers(host, unit, splitnic, work)
+def measure(host, unit, lan, pid_host, pid_unit, splitnic, work, seconds, rounds, *names):
+    """names: of the variants, "all three" among them; without any, all."""
+    variants = {name: commands for name, commands in watchers(host, unit, splitnic, work).items() if name in names or not names}
     results = {name: ([], []) for name in variants}
     for _ in range(int(rounds)):
         for name, commands in variants.items():

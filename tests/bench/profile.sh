@@ -14,33 +14,43 @@
 
 # profile_of NAME COUNTER IPERF-OPTION...: samples of all processors to $work/NAME.perf, frames meanwhile to $work/NAME.frames
 profile_of() {
-  local name=$1 counter=$2 before after
+  local name=$1 counter=$2
   shift 2
   start client "$ns_host" iperf3 -c 10.77.0.2 -t $((seconds + 3)) "$@"
   sleep 1.5
-  before=$(frames "$counter")
-  measured perf record -a -g -F 1999 -o "$work/$name.perf" -- sleep "$seconds" >/dev/null 2>&1
-  after=$(frames "$counter")
-  wait "${pid_of[client]}" || die 1 "iperf3: $(tail -n 1 "$work/client.log")"
+  sample "$work/$name" >"$work/perf.log" 2>&1 || die 1 "perf: $(grep -m 2 . "$work/perf.log" | paste -sd' ')"
+  wait "${pid_of[client]}" || die 1 "iperf3 failed in the run $name"
   unset "pid_of[client]"
-  echo $((after - before)) >"$work/$name.frames"
+  change_of "$counter" "$work/$name" >"$work/$name.frames" || die 1 "no counter $counter"
 }
 
-frames() {
-  "$bin/splitnic" stats --json --control "$work/host.sock" | "$python" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+# By a clock and not by cycles, of which a processor that halts has none: idle time counts too. The counters are read when
+# perf samples already, and before it writes its file.
+sample() { # FILE
+  # shellcheck disable=SC2016 # variables of that shell
+  measured perf record -a -g -e cpu-clock -F 1999 -o "$1.perf" -- \
+    sh -c '"$1" stats --json --control "$2" >"$3.before" && sleep "$4" && "$1" stats --json --control "$2" >"$3.after"' \
+    sh "$bin/splitnic" "$work/host.sock" "$1" "$seconds"
+}
+
+change_of() { # COUNTER FILE
+  "$python" -c 'import json, sys
+before, after = (json.load(open(f"{sys.argv[2]}.{when}", encoding="utf-8"))[sys.argv[1]] for when in ("before", "after"))
+print(after - before)' "$@"
 }
 
 take_options "--seconds --bin --fabric" "--publish" "$@"
-seconds=${given[--seconds]:-3} bin=${given[--bin]:-$root/build/release/bin} fabric=${given[--fabric]:-udp}
+take_folders profile
+seconds=${given[--seconds]:-3} fabric=${given[--fabric]:-udp}
 is_whole "$seconds" || die 2 "--seconds is a whole number from 1 on"
 case "$fabric" in
   udp) address=udp://10.99.0.2:7471 ;;
   shm) address=shm://profile ;;
   *) die 2 "--fabric is udp or shm" ;;
 esac
-need_root
-need_programs perf iperf3 ip ping "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
+need_splitnic perf
 begin
+export SPLITNIC_SHM_DIR=$work
 topology_three && up_plain packet "$address" --payload-crc on || die 1 "the programs did not come up"
 printf '%s %s\n' splitnic-host "${pid_of[host]}" splitnic-iou "${pid_of[iou]}" >"$work/processes"
 start server "$ns_lan" iperf3 -s

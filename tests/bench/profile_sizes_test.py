@@ -37,6 +37,10 @@ class Profile(unittest.TestCase):
                          {("read", "copies"): 1, ("own code", "CRC of cells"): 1, ("interrupts", "rest"): 1})
         self.assertEqual(found["swapper"], {("other", "rest"): 1})
 
+    def test_the_crc_of_a_header_counts_too(self):
+        for symbol in ("splitnic::base::Crc32c::extend", "splitnic::base::(anonymous namespace)::extend_short", "crc32_iscsi_01"):
+            self.assertEqual(profile_page.kind_of([symbol, "splitnic::fabric::emit_cell"]), ("own code", "CRC of cells"))
+
     def test_shares_of_a_frame_add_up_to_all_processors(self):
         rows = profile_page.table(profile_page.read_samples(SAMPLES.splitlines(), {41: "splitnic-host"}), 100)
         self.assertIn("| **`splitnic-host`** | all | **75.00** | | |", rows)

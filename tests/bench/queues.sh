@@ -28,26 +28,25 @@ variant_up() { # NUMBER|vxlan
 }
 
 measure() { # NUMBER|vxlan FILE
-  local name options=()
+  local pids=()
   variant_up "$1" && nic0_replies "$ns_host" 10.77.0.1/24 || return 1
-  for name in "${carrier_programs[@]}"; do running "$name" && options+=(--pid "${pid_of[$name]}"); done
-  measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" \
-    "${options[@]}" tcp1 tcp4 ping rtt memory >"$2"
+  take_pids --pid
+  compare_results "${pids[@]}" tcp1 tcp4 ping rtt memory >"$2"
 }
 
 take_options "--queues --rounds --seconds --out --bin" "--publish" "$@"
 rounds=${given[--rounds]:-5} seconds=${given[--seconds]:-3} numbers=${given[--queues]:-$(default_queues)}
-out=${given[--out]:-$root/build/bench-queues} bin=${given[--bin]:-$root/build/release/bin}
+take_folders bench-queues
 # shellcheck disable=SC2086 # a list
 is_whole "$rounds" "$seconds" ${numbers//,/ } || die 2 "--queues, --rounds and --seconds are whole numbers from 1 on"
-need_root
-need_programs ip ping iperf3 "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
+need_splitnic ss
 keep_settings "peers $(versions_of iperf3)" "seconds $seconds"
 begin
 topology_three || exit 1
+wide_sockets "$ns_host" "$ns_iou"
+forget_tcp "$ns_host" "$ns_lan"
 status=0
 # shellcheck disable=SC2086 # a list
 run_rounds "$out/rounds" results "$rounds" ${numbers//,/ } vxlan || status=1
-take_pages
-"$python" "$bench/queues_report.py" "$out" "${pages[@]}" || status=1
+make_page queues_report.py || status=1
 exit $status

@@ -13,11 +13,11 @@
 . "$bench/many_hosts.sh"
 
 take_options "--hosts --seconds --bin" "" "$@"
-hosts=${given[--hosts]:-64} seconds=${given[--seconds]:-3} bin=${given[--bin]:-$root/build/release/bin}
+take_folders show
+hosts=${given[--hosts]:-64} seconds=${given[--seconds]:-3}
 is_whole "$hosts" "$seconds" || die 2 "--hosts and --seconds are whole numbers from 1 on"
 [ "$hosts" -le 250 ] || die 2 "--hosts is at most 250"
-need_root
-need_programs ip ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou"
+need_splitnic
 begin
 make_unit_side || exit 1
 for i in $(seq "$hosts"); do make_host_side "$i" || exit 1; done
@@ -26,7 +26,7 @@ status=0
 options=()
 for i in $(seq $((hosts < 8 ? hosts : 8))); do options+=(--host "sn$$-h$i"); done
 start_all "$hosts" && measured "$python" "$bench/show_measure.py" "${options[@]}" --lan "$ns_lan" --control "$work/iou.sock" \
-  --hosts "$hosts" --seconds "$seconds" || status=1
+  --hosts "$hosts" --seconds "$seconds" || { last_lines 1 iou; status=1; }
 take_down "$hosts"
 current=''
 exit $status

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Results against the length of frames, for sizes.sh.
 
-  sizes.py measure HOST-NS LAN-NS SECONDS [PID...]   prints a line "name bytes value" for each metric of this carrier,
-                                                     and "load FRAMES-PER-SECOND us" for the programs PID
-  sizes.py report FOLDER PAGE-FOLDER...              from settings and ROUND.CARRIER.sizes in FOLDER: sizes.md, sizes.svg
+  sizes.py measure HOST-NS LAN-NS SECONDS few|"" [PID...]   prints a line "name bytes value" for each metric of this carrier,
+                                                            and "load FRAMES-PER-SECOND us" for the programs PID;
+                                                            few: of the first and the last length, and of the first load
+  sizes.py report FOLDER PAGE-FOLDER...                     from settings and ROUND.CARRIER.sizes in FOLDER: sizes.md, sizes.svg
 """
 import argparse
 import collections
@@ -17,13 +18,13 @@ import line_plot
 import measuring
 import report_page
 from compare_measure import measure_tcp as compare_tcp
-from measuring import ADDRESS, UDP_HEADERS, Failed, iperf_server, machine_busy_seconds, output_of, udp_of
+from measuring import ADDRESS, UDP_HEADERS, Failed, iperf_server, machine_busy_seconds, output_of, twice, udp_of
 from report_page import in_cells, measured, ratio, rows, spread
 
 FRAMES = (64, 128, 256, 512, 1024, 1464)  # the last is whole for VXLAN's MTU of 1450 too
 SUPERS = (2048, 4096, 8192, 16384, 32768, 65536)
 LOADS = (1000, 10000, 50000)  # frames per second
-LOAD_SECONDS = 4
+LOAD_SECONDS, FEW_SECONDS = 4, 1
 CARRIERS = (("splitnic-packet", "UDP fabric"), ("splitnic-shm", "shm fabric"), ("vxlan", "kernel VXLAN"))
 RESULTS = (("udp_gbit", "UDP that arrives, Gbit/s of frames", FRAMES, 2),
            ("udp_us", "CPU us per UDP frame that arrives", FRAMES, 2),
@@ -61,33 +62,36 @@ def program_seconds(pids):
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def measure_load(args, pids):
+def measure_load(args, pids, loads, seconds):
     found = {}
     before = program_seconds(pids)
-    time.sleep(LOAD_SECONDS)
+    time.sleep(seconds)
     idle = program_seconds(pids) - before
-    for rate in LOADS:
+    for rate in loads:
         with iperf_server(args.lan):
             before, datagrams = program_seconds(pids), udp_of(args.lan)["InDatagrams"]
             output_of(args.host, "iperf3", "-c", ADDRESS, "-u", "-b", str(rate * 22 * 8), "-l", "22",
-                      "--pacing-timer", "100", "-t", str(LOAD_SECONDS), timeout=LOAD_SECONDS + 10)
+                      "--pacing-timer", "100", "-t", str(seconds), timeout=seconds + 10)
             used = program_seconds(pids) - before - idle
             frames = udp_of(args.lan)["InDatagrams"] - datagrams
-        if frames < 0.9 * rate * LOAD_SECONDS:
-            raise Failed(f"{frames} frames arrived of {rate} per second for {LOAD_SECONDS} s")
+        if frames < 0.9 * rate * seconds:
+            raise Failed(f"{frames} frames arrived of {rate} per second for {seconds} s")
         found[f"load {rate}"] = used * 1e6 / frames
     return found
 
 
-def measure(host, lan, seconds, *pids):
+def measure(host, lan, seconds, choice, *pids):
     args = argparse.Namespace(host=host, lan=lan, seconds=int(seconds))
-    found = measure_load(args, pids) if pids else {}
+    frames, supers, loads, load_seconds = FRAMES, SUPERS, LOADS, LOAD_SECONDS
+    if choice == "few":
+        frames, supers, loads, load_seconds = FRAMES[::len(FRAMES) - 1], SUPERS[::len(SUPERS) - 1], LOADS[:1], FEW_SECONDS
+    found = twice("load", measure_load, args, pids, loads, load_seconds) if pids else {}
     link = json.loads(output_of(host, "ip", "-d", "-j", "link", "show", "nic0", timeout=5))[0]
     args.longest = link["gso_max_size"]  # what the program set itself: no more
-    for length in FRAMES:
-        found.update(measure_udp(args, length))
-    for length in SUPERS:
-        found.update(measure_tcp(args, length))
+    for length in frames:
+        found.update(twice(f"UDP frames of {length}", measure_udp, args, length))
+    for length in supers:
+        found.update(twice(f"TCP frames of {length}", measure_tcp, args, length))
     return found
 
 
@@ -148,7 +152,7 @@ def report(folder, *pages):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) >= 5 and sys.argv[1] == "measure":
+    if len(sys.argv) >= 6 and sys.argv[1] == "measure":
         measuring.main("sizes.py", measure, *sys.argv[2:])
     elif len(sys.argv) >= 4 and sys.argv[1] == "report":
         report(*sys.argv[2:])

@@ -5,6 +5,7 @@
 #                        trips of a cell between two ports of a process that spins, the same way), forward (cells and frames
 #                        of 64 bytes by a switch, the kernel's bridge and Open vSwitch), paths (TCP over two spines of limited
 #                        rate), failover (time without traffic when a switch is killed); default: all
+#     --variants A,B     only these of the parts' variants (take_variants lists them)
 #     --rounds N         default 5; all variants in turn, round by round
 #     --seconds S        length of a TCP run and of a run with cells or frames, default 3
 #     --quick            1 round, runs of 1 s
@@ -22,11 +23,11 @@
 . "$bench/switches_variants.sh"
 
 take_settings() {
-  local few=${given[--quick]:+1} kept_rounds=5 kept_seconds=3 kept_parts=hop,trip,forward,paths,failover part
+  local few=${given[--quick]:+1} kept_rounds=5 kept_seconds=3 kept_parts=hop,trip,forward,paths,failover kept_chosen='' part
   if resumes; then
-    [ -z "${given[--seconds]:-}${given[--only]:-}$few" ] || die 2 "--resume takes all settings but --rounds from $out"
+    [ -z "${given[--seconds]:-}${given[--only]:-}${given[--variants]:-}$few" ] || die 2 "--resume takes all settings but --rounds from $out"
     [ "$(setting switch)" = "$(switch_digest)" ] || die 1 "splitnic-switch is not the one that the run in $out began with"
-    kept_rounds=$(setting rounds) kept_seconds=$(setting seconds) kept_parts=$(setting parts)
+    kept_rounds=$(setting rounds) kept_seconds=$(setting seconds) kept_parts=$(setting parts) kept_chosen=$(setting variants)
   fi
   rounds=${given[--rounds]:-${few:-$kept_rounds}} seconds=${given[--seconds]:-${few:-$kept_seconds}}
   is_whole "$rounds" "$seconds" || die 2 "--rounds and --seconds are whole numbers from 1 on"
@@ -36,6 +37,16 @@ take_settings() {
     [[ $part =~ ^(hop|trip|forward|paths|failover)$ ]] || die 2 "--only: the parts are hop, trip, forward, paths and failover, not '$part'"
     take_variants "$part"
   done
+  chosen=${given[--variants]:-$kept_chosen}
+  [ -z "$chosen" ] || choose_variants
+}
+
+choose_variants() {
+  local one
+  for one in ${chosen//,/ }; do
+    [[ " ${variants[*]} " == *" $one "* ]] || die 2 "--variants: '$one' is none of: ${variants[*]}"
+  done
+  read -ra variants <<<"${chosen//,/ }"
 }
 
 switch_digest() { sha256sum <"$bin/splitnic-switch" 2>/dev/null | cut -c1-16; }
@@ -75,22 +86,20 @@ measure() { # VARIANT FILE
   esac
 }
 
-take_options "--only --rounds --seconds --out --bin" "--quick --resume --publish" "$@"
-out=${given[--out]:-$root/build/bench-switches} bin=${given[--bin]:-$root/build/release/bin}
+take_options "--only --variants --rounds --seconds --out --bin" "--quick --resume --publish" "$@"
+take_folders bench-switches
 take_settings
-need_root
-needs=(ip tc ping iperf3 "$python" "$bin/splitnic" "$bin/splitnic-host" "$bin/splitnic-iou" "$bin/splitnic-switch")
-[[ " ${variants[*]} " != *" cells "* ]] || needs+=("$bin/../tests/forward_bench")
-[[ " ${variants[*]} " != *" trip "* ]] || needs+=("$bin/../tests/cell_trip_bench")
-need_programs "${needs[@]}"
+needs=(ss tc "$bin/splitnic-switch")
+[[ " ${parts[*]} " != *" forward "* ]] || needs+=("$bin/../tests/forward_bench")
+[[ " ${parts[*]} " != *" trip "* ]] || needs+=("$bin/../tests/cell_trip_bench")
+need_splitnic "${needs[@]}"
 leave_out_what_is_missing
 joined_parts=$(IFS=, && echo "${parts[*]}")
 keep_settings "peers $(versions_of iperf3 ovs-vswitchd)" "rounds $rounds" "seconds $seconds" "parts $joined_parts" \
-  "rate $path_mbit Mbit/s" "skipped $skipped" "switch $(switch_digest)"
+  "variants $chosen" "rate $path_mbit Mbit/s" "skipped $skipped" "switch $(switch_digest)"
 begin
 make_networks && write_topologies || exit 1
 status=0
 run_rounds "$out/rounds" results "$rounds" "${variants[@]}" || status=1
-take_pages
-"$python" "$bench/switches_report.py" "$out" "${pages[@]}" || status=1
+make_page switches_report.py || status=1
 exit $status

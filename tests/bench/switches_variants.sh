@@ -76,15 +76,11 @@ start_host() { # OPTION...: until it is up, with a way to the LAN.
   wait_until 20 host_is_up "$work/host.sock" && nic0_replies "$ns_host" 10.77.0.1/24 10
 }
 
-compare() { # METRIC...: of compare_measure.py
-  measured "$python" "$bench/compare_measure.py" --host "$ns_host" --iou "$ns_iou" --lan "$ns_lan" --seconds "$seconds" "$@"
-}
-
 measure_hop() { # VARIANT FILE
   local metrics=(tcp1 ping rtt)
   [[ $1 != *-busy ]] || metrics=(ping rtt)
   up_hop "$1" || { echo "$1: the host does not come up" >&2 && return 1; }
-  compare "${metrics[@]}" >"$2"
+  compare_results "${metrics[@]}" >"$2"
 }
 
 up_hop() { # VARIANT
@@ -195,7 +191,7 @@ measure_paths() { # VARIANT FILE
   for one in "${limited[@]}"; do
     tc -n "${ns_sw[${one% *}]}" qdisc add dev "${one#* }" root tbf rate "${path_mbit}mbit" "${path_limit[@]}" || return 1
   done
-  compare tcp1 tcp4 >"$2"
+  compare_results tcp1 tcp4 >"$2"
 }
 
 start_pair_switch() { # NUMBER

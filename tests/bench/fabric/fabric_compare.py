@@ -19,6 +19,7 @@ from report_page import congestion_control  # fabric_report adds its folder
 ACTIVE_ADDRESS, PASSIVE_ADDRESS = "10.99.0.1", "10.99.0.2"
 NAMES = [*goals.NAMES, fabric_sizes.NAME]
 PINGPONG_ROUNDS = {64: 1000, 64 * 1024: 500, 1024 * 1024: 50}
+PINGPONG_LISTENS_WITHIN = 10  # s
 
 
 def output_of(command, seconds):
@@ -47,10 +48,21 @@ def measure_pingpong(args, run):
     active = ["ip", "netns", "exec", args.netns[1 if is_shm else 0], "taskset", "-c", "0", *command, PASSIVE_ADDRESS]
     with subprocess.Popen(passive, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            time.sleep(0.5)  # it prints nothing when it listens
-            return goals.parse_pingpong(output_of(active, 60), run.bytes)
+            return goals.parse_pingpong(output_when_served(active, server), run.bytes)
         finally:
             server.kill()
+
+
+def output_when_served(command, server):
+    """The server prints nothing when it listens: until then the command fails, and the server still runs after that."""
+    end = time.monotonic() + PINGPONG_LISTENS_WITHIN
+    while True:
+        time.sleep(0.2)
+        try:
+            return output_of(command, 60)
+        except ValueError:
+            if server.poll() is not None or time.monotonic() > end:
+                raise
 
 
 def measure(args, run):

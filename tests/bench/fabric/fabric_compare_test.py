@@ -82,6 +82,20 @@ class Compare(Made):
         self.assertNotIn("By size", self.run_it(self.measuring(lambda *_: False))[2].split("## Method")[0])
 
 
+class PingPong(unittest.TestCase):
+    def run_it(self, *outputs, server_runs=True):
+        server = mock.Mock(**{"poll.return_value": None if server_runs else 1})
+        with mock.patch.object(fabric_compare, "output_of", side_effect=outputs), mock.patch.object(fabric_compare.time, "sleep"):
+            return fabric_compare.output_when_served(["made up"], server)
+
+    def test_it_is_repeated_until_the_server_listens(self):
+        self.assertEqual(self.run_it(ValueError("refused"), ValueError("refused"), "rows"), "rows")
+
+    def test_a_failure_that_ended_the_server_too_is_one(self):
+        with self.assertRaises(ValueError):
+            self.run_it(ValueError("no provider"), "rows", server_runs=False)
+
+
 class Sizes(Made):
     TITLES = [title for title, _ in sizes.COLUMNS]
 
