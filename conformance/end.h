@@ -5,8 +5,8 @@
 // case may switch off. What arrives is checked for the rules of every flit and cell. After the
 // first expectation that is not met nothing is sent or awaited any more, so a case needs no branch
 // for that. Thread: one owner. end_link.cc: INIT, lanes; end_connection.cc: MGMT; end_send.cc:
-// cells; end_wait.cc: waiting; end_receive.cc: what arrives; end_rules.cc: what holds for all of
-// it. What needs only the functions here is apart: cells.h, messages.h, pools.h, expectations.h.
+// cells; end_wait.cc: waiting; end_receive.cc: what arrives. What needs only the functions here is
+// apart: cells.h, messages.h, pools.h, expectations.h. The rules are in rules.h.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@
 #include "conformance/inbox.h"
 #include "conformance/line.h"
 #include "conformance/outcome.h"
+#include "conformance/rules.h"
 #include "conformance/terms.h"
 
 namespace splitnic::conformance {
@@ -172,12 +173,9 @@ class End {
   bool offers(unsigned channel) const;
   void keep_alive();
   base::Time idle_at() const;
-  bool check_data_flit(const fabric::FlitHeader& header);
-  bool check_cell(base::Bytes bytes, const fabric::CellView& view);
-  bool check_mgmt(const fabric::MacHeader& header, const fabric::Mgmt& mgmt);
-  bool check_request(unsigned channel, const fabric::CellView& view);
-  bool check_packet_crc(unsigned channel, const fabric::CellView& view);
-  bool check_filler(base::Bytes filler);
+  std::optional<LinkIdentities> identities() const;
+  // `broken`: a rule that rules.h has found broken; "": none.
+  bool check_rules(std::string_view broken) { return rule(broken.empty(), broken); }
   void take_datagram(base::Bytes datagram);
   void take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);
   void take_init_flit(const fabric::FlitView& flit, std::size_t datagram_bytes);

@@ -37,12 +37,22 @@ void End::take_datagram(base::Bytes datagram) {
                       "a flit that is not: " + std::string(name(walker.error())));
         return;
       case fabric::FlitWalker::Step::kEnd:
-        static_cast<void>(check_filler(datagram.subspan(bytes)));
+        static_cast<void>(check_rules(broken_by_filler(datagram.subspan(bytes))));
         return;
       case fabric::FlitWalker::Step::kSession:
         return;
     }
   }
+}
+
+std::optional<LinkIdentities> End::identities() const {
+  if (!is_linked_) return std::nullopt;
+  return LinkIdentities{.eui64 = config_.eui64,
+                        .target_eui64 = target_.eui64,
+                        .instance = instance_,
+                        .target_instance = target_.instance,
+                        .lid = lid_,
+                        .target_lid = target_.lid};
 }
 
 void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
@@ -55,7 +65,10 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
       inbox_.add_idle();
       return;
     case fabric::FlitType::kData:
-      if (!check_data_flit(flit.header) || takes_whole(flit.header, flit.payload)) return;
+      if (!check_rules(broken_by_data_flit(flit.header, profile(), config_.crc_head_only)) ||
+          takes_whole(flit.header, flit.payload)) {
+        return;
+      }
       return take_cell(flit.payload, flit.header.vl, datagram_bytes);
     default:
       outcome_.fail("flits of the profile of the link",
@@ -65,7 +78,7 @@ void End::take_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
 
 void End::take_lane_flit(const fabric::FlitView& flit, std::size_t datagram_bytes) {
   Lanes::Taken taken = line_.lanes().take(now(), flit);
-  if (!rule(taken.broken.empty(), taken.broken)) return;
+  if (!check_rules(taken.broken)) return;
   if (flit.header.type == fabric::FlitType::kIdle) inbox_.add_idle();
   if (!taken.cell) return;
   const base::Bytes cell = inbox_.keep(*std::move(taken.cell));
@@ -99,8 +112,9 @@ void End::take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_byt
     return outcome_.fail("cells that are valid",
                          "a cell that is not: " + std::string(name(event.error)));
   }
-  if (!check_cell(bytes, view) || !rule(vl == line_.lanes().lane_of(bytes),
-                                        "cells on the lane of their service level, MGMT on 15")) {
+  if (!check_rules(broken_by_cell(bytes, view, identities(), config_.partition)) ||
+      !rule(vl == line_.lanes().lane_of(bytes),
+            "cells on the lane of their service level, MGMT on 15")) {
     return;
   }
   if (view.header.op == Op::kMgmt) {
@@ -109,7 +123,7 @@ void End::take_cell(base::Bytes bytes, std::uint8_t vl, std::size_t datagram_byt
     if (error == fabric::MgmtError::kNone) {
       if (is_of_link_before(event.mgmt)) return;
       take_mgmt(event);
-      static_cast<void>(check_mgmt(view.header, event.mgmt));
+      static_cast<void>(check_rules(broken_by_mgmt(view.header, event.mgmt, identities())));
       return;
     }
     return outcome_.fail("MGMT that is valid", "MGMT that is not: " + std::string(name(error)));
@@ -147,7 +161,7 @@ void End::take_request(unsigned channel, const CellView& view) {
   }
   if (!rule(h.psn == c.expected_psn && h.csn == c.expected_csn,
             "PSN and CSN of the target's cells that continue") ||
-      !check_request(channel, view) ||
+      !check_rules(broken_by_request(view, c, channel, data())) ||
       !rule(c.partial.size() + view.payload.size() <= kPacketBytesMax, "packets with an end")) {
     return;
   }
@@ -160,7 +174,7 @@ void End::take_request(unsigned channel, const CellView& view) {
   }
   c.partial.insert(c.partial.end(), view.payload.begin(), view.payload.end());
   c.packet_crc.add(view);
-  if (!check_packet_crc(channel, view)) return;
+  if (!check_rules(broken_by_packet_crc(view, c))) return;
   ++c.packet.cells;
   c.packet.cell_payload_max = std::max(c.packet.cell_payload_max, view.payload.size());
   ++c.expected_lcn;

@@ -18,6 +18,11 @@ bool End::expect(bool is_met, std::string_view expected) {
   return is_good();
 }
 
+bool End::rule(bool is_kept, std::string_view what) {
+  if (!is_kept) outcome_.fail(std::string(what), "another one; before: " + inbox_.last());
+  return is_good();
+}
+
 base::Time End::idle_at() const {
   if (!is_linked_ || !habits.keeps_alive || !is_good()) return base::kNever;
   return line_.lanes().is_open() ? line_.lanes().deadline() : line_.last_sent() + kIdleEvery;

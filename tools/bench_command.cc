@@ -13,12 +13,12 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/parse_number.h"
 #include "base/unique_fd.h"
 #include "control/daemon/carriers.h"
 #include "tools/bench/bench_service.h"
 #include "tools/bench/measure.h"
 #include "tools/commands.h"
+#include "tools/end_options.h"
 
 namespace splitnic::tools {
 namespace {
@@ -62,12 +62,6 @@ base::Status parse_pieces(const std::string& text, bench::Run& run) {
   return {};
 }
 
-base::Result<double> parse_seconds(const std::string& text) {
-  const auto value = base::parse_number(text, kSecondsMin, kSecondsMax);
-  if (!value) return base::Error("--seconds: '" + text + "' is not a number from 0.001 to 3600");
-  return *value;
-}
-
 base::Status parse_sizes(const BenchArguments& typed, BenchOptions& out) {
   for (const std::string& text : typed.sizes) {
     const auto size = control::number_option("--size", text, 1, bench::kSizeMax);
@@ -96,8 +90,8 @@ base::Status check_place(const BenchArguments& typed, BenchOptions& out) {
   if (typed.loopback) return {};
   out.is_listening = typed.peer.empty();
   const std::string option = out.is_listening ? "--listen" : "--peer";
-  auto endpoint = control::parse_endpoint(out.is_listening ? typed.listen : typed.peer);
-  if (!endpoint) return endpoint.error().within(option);
+  auto endpoint = endpoint_option(option, out.is_listening ? typed.listen : typed.peer);
+  if (!endpoint) return endpoint.error();
   out.endpoint = *std::move(endpoint);
   out.run.is_shm = out.endpoint.is_shm();
   return control::check_lab(typed.insecure_lab, option, out.endpoint);
@@ -212,11 +206,9 @@ void add_bench(CLI::App& app, BenchArguments& into) {
   auto* bench = app.add_subcommand("bench", "Bandwidth and latency of the fabric itself");
   bench->add_option("op", into.op, "The operation to measure: write, send, read or fetchop")
       ->type_name("");
-  bench
-      ->add_option("--peer", into.peer,
-                   "Address of the other end: udp://ADDRESS:PORT or shm://NAME")
-      ->type_name("ADDR");
-  bench->add_option("--listen", into.listen, "Serve the ends that measure")->type_name("ADDR");
+  add_endpoint(*bench, "--peer", into.peer,
+               "Address of the other end: udp://ADDRESS:PORT or shm://NAME");
+  add_endpoint(*bench, "--listen", into.listen, "Serve the ends that measure");
   bench->add_flag("--loopback", into.loopback,
                   "Both ends are queue pairs of one adapter, in this process");
   bench
@@ -243,8 +235,7 @@ void add_bench(CLI::App& app, BenchArguments& into) {
       ->type_name("S");
   bench->add_flag("--spin", into.spin, "Poll for input instead of sleeping (this end only)");
   bench->add_flag("--json", into.json, "One JSON object per line");
-  bench->add_flag("--insecure-lab", into.insecure_lab,
-                  "Allow UDP without keys, on loopback too (shm needs none)");
+  add_insecure_lab(*bench, into.insecure_lab);
 }
 
 base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
@@ -265,7 +256,7 @@ base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
   out.run.op = *op;
   if (auto service = parse_service(typed, out.run); !service) return service.error();
   if (auto pieces = parse_pieces(typed.pieces, out.run); !pieces) return pieces.error();
-  const auto seconds = parse_seconds(typed.seconds);
+  const auto seconds = seconds_option("--seconds", typed.seconds, kSecondsMin, kSecondsMax);
   if (!seconds) return seconds.error();
   out.run.seconds = *seconds;
   if (auto sizes = parse_sizes(typed, out); !sizes) return sizes.error();

@@ -5,11 +5,11 @@
 #include <array>
 #include <fstream>
 
-#include "base/parse_number.h"
 #include "conformance/selection.h"
 #include "conformance/subnet.h"
 #include "conformance/switch_suite.h"
 #include "tools/conform_command.h"
+#include "tools/end_options.h"
 
 namespace splitnic::tools {
 namespace {
@@ -29,8 +29,8 @@ constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles{{{"host", Role
 bool has_ports(Role role) { return role == Role::kNodes || role == Role::kSubnet; }
 
 base::Result<base::Duration> parse_timeout(const std::string& text) {
-  const auto value = base::parse_number(text, kTimeoutMin, kTimeoutMax);
-  if (!value) return base::Error("--timeout: '" + text + "' is not a number from 0.05 to 60");
+  const auto value = seconds_option("--timeout", text, kTimeoutMin, kTimeoutMax);
+  if (!value) return value.error();
   return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(*value));
 }
 
@@ -77,8 +77,8 @@ base::Result<std::vector<control::Endpoint>> parse_ports(const std::string& type
     const std::size_t end = std::min(typed.find(',', at), typed.size());
     std::string one = typed.substr(at, end - at);
     if (!ports.empty() && one.find("://") == std::string::npos) one.insert(0, "udp://");
-    auto port = control::parse_endpoint(one);
-    if (!port) return port.error().within("--target");
+    auto port = endpoint_option("--target", one);
+    if (!port) return port.error();
     if (port->is_shm()) return base::Error("--target: a switch is checked at its UDP ports");
     ports.push_back(*std::move(port));
     at = end + 1;
@@ -129,15 +129,11 @@ base::Status check_reports(const ConformArguments& typed) {
 void add_conform(CLI::App& app, ConformArguments& into) {
   auto* conform = app.add_subcommand(
       "conform", "Check an implementation of the protocol against its specification");
-  conform
-      ->add_option("--target", into.target,
-                   "An I/O unit: udp://ADDRESS:PORT or shm://NAME; of a switch up to four ports, "
-                   "udp://ADDRESS:PORT,ADDRESS:PORT")
-      ->type_name("ADDR");
-  conform
-      ->add_option("--listen", into.listen,
-                   "Where a host is to connect to: udp://ADDRESS:PORT or shm://NAME")
-      ->type_name("ADDR");
+  add_endpoint(*conform, "--target", into.target,
+               "An I/O unit: udp://ADDRESS:PORT or shm://NAME; of a switch up to four ports, "
+               "udp://ADDRESS:PORT,ADDRESS:PORT");
+  add_endpoint(*conform, "--listen", into.listen,
+               "Where a host is to connect to: udp://ADDRESS:PORT or shm://NAME");
   conform
       ->add_option(
           "--as", into.role,
@@ -175,8 +171,7 @@ void add_conform(CLI::App& app, ConformArguments& into) {
       ->type_name("KEY");
   conform->add_option("--psk-file", into.psk_file, "File of a pre-shared key (default: none)")
       ->type_name("FILE");
-  conform->add_flag("--insecure-lab", into.insecure_lab,
-                    "Allow UDP without keys, on loopback too (shm needs none)");
+  add_insecure_lab(*conform, into.insecure_lab);
 }
 
 base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
@@ -204,8 +199,8 @@ base::Result<ConformOptions> check_conform(const ConformArguments& typed) {
     out.ports = *std::move(ports);
     out.target = out.ports.front();
   } else {
-    auto target = control::parse_endpoint(is_unit ? typed.listen : typed.target);
-    if (!target) return target.error().within(option);
+    auto target = endpoint_option(option, is_unit ? typed.listen : typed.target);
+    if (!target) return target.error();
     out.target = *std::move(target);
   }
   if (auto keys = check_keys(typed, out); !keys) return keys.error();

@@ -6,6 +6,7 @@
 #include "control/config/values.h"
 #include "host_module/nic_list.h"
 #include "tools/commands.h"
+#include "tools/end_options.h"
 #include "tools/nic_commands.h"
 #include "tools/unit_session.h"
 
@@ -77,8 +78,7 @@ CLI::App* add_list(CLI::App& app, ListArguments& into) {
   control::add_key_options(*list, into.keys, "Options");
   list->add_option("--peer", into.peer, "Public key of the I/O unit, with --key-file")
       ->type_name("KEY");
-  list->add_flag("--insecure-lab", into.is_insecure_lab,
-                 "Allow UDP without keys, on loopback too (shm needs none)");
+  add_insecure_lab(*list, into.is_insecure_lab);
   list->add_flag("-j,--json", into.json, "As one JSON object");
   for (const char* name :
        {"--key-file", "--psk-file", "--key-log", "--aead", "--peer", "--insecure-lab"}) {

@@ -2,6 +2,7 @@
 // docs/protocol/flit.md#clauses-of-the-full-profile
 #include <algorithm>
 #include <iterator>
+#include <string>
 
 #include "conformance/case.h"
 #include "conformance/cases/lane_parts.h"
@@ -75,6 +76,15 @@ void add_ends(GroupOf<Player>& group, const std::string& prefix) {
             [](Player& h) { restart_in_a_reply(h); });
 }
 
+// This HELLO gets a reply of this step, which is `expected`, and the lanes of the link continue.
+void expect_reply(Host& h, const Init& hello, InitStep step, const std::string& expected) {
+  h.send(hello);
+  const auto reply = h.await_init(expected);
+  if (!reply) return;
+  h.expect(reply->step == step && reply->echo == hello.nonce, expected + " that echoes the nonce");
+  expect_serving(h, "a reply on the lanes of the link");
+}
+
 void add_listener(Group& group) {
   group.add("ready_repeated", "P-LINK-34",
             "HELLO with the nonce of the link gets READY once more, and the lanes continue.",
@@ -82,12 +92,7 @@ void add_listener(Group& group) {
               if (!h.attach()) return;
               const Init hello = h.init(InitStep::kHello);
               for (int i = 0; i < 2 && h.is_good(); ++i) {
-                h.send(hello);
-                const auto reply = h.await_init("READY");
-                if (!reply) return;
-                h.expect(reply->step == InitStep::kReady && reply->echo == hello.nonce,
-                         "READY that echoes the nonce");
-                expect_serving(h, "a reply on the lanes of the link");
+                expect_reply(h, hello, InitStep::kReady, "READY");
               }
             });
   group.add("late_hello", "P-INIT-10",
@@ -97,12 +102,7 @@ void add_listener(Group& group) {
               if (!h.attach()) return;
               Init hello = h.init(InitStep::kHello);
               hello.peer_instance = 0;
-              h.send(hello);
-              const auto reply = h.await_init("CHALLENGE");
-              if (!reply) return;
-              h.expect(reply->step == InitStep::kChallenge && reply->echo == hello.nonce,
-                       "CHALLENGE that echoes the nonce");
-              expect_serving(h, "a reply on the lanes of the link");
+              expect_reply(h, hello, InitStep::kChallenge, "CHALLENGE");
             });
 }
 

@@ -6,7 +6,7 @@
 namespace splitnic::fabric {
 
 Responder::Responder(QpContext& context, const ResponderLimits& limits)
-    : context_(context), limits_(limits), rq_(limits.depth) {}
+    : context_(context), limits_(limits), rq_(limits.depth), ack_schedule_(limits.ack_delay) {}
 
 std::size_t Responder::table_bytes(Service service, const ResponderLimits& limits) {
   return ReceiveQueue::bytes_of(limits.depth) +
@@ -69,11 +69,11 @@ void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::T
   const std::int32_t ahead = distance_of(cell.header);
   if (ahead < 0) {  // seen before: acknowledged once more, not placed
     context_.counters.add(TransportCounter::kRxDuplicate);
-    is_ack_due_ = true;
+    ack_schedule_.make_due();
     if (wants_response(cell.header.op)) retransmit_response(cell);
     return;
   }
-  if ((cell.header.flags & kFlagAckRequest) != 0) is_ack_due_ = true;
+  if ((cell.header.flags & kFlagAckRequest) != 0) ack_schedule_.make_due();
   if (ahead > 0) return keep_early(cell, raw, static_cast<std::size_t>(ahead));
   if (!take_rc(cell, link, now)) return;
   // The early cells that waited for this one.
@@ -100,7 +100,7 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
   switch (early_->put(distance, raw)) {
     case ReorderBuffer::Put::kStored:
       context_.counters.add(TransportCounter::kRxCopied);
-      ++unacked_cells_;
+      ack_schedule_.on_kept();
       break;
     case ReorderBuffer::Put::kDuplicate:
       context_.counters.add(TransportCounter::kRxDuplicate);
@@ -115,7 +115,7 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
       context_.counters.add(TransportCounter::kCellDropWindow);
       break;
   }
-  is_ack_due_ = true;  // the sender learns of the gap at once
+  ack_schedule_.make_due();  // the sender learns of the gap at once
 }
 
 // Takes the next cell in order. Returns false when it was refused; it stays the expected one.
@@ -126,14 +126,9 @@ bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
   last_csn_ = cell.header.csn;
   ++expected_lcn_;
   if (early_ != nullptr) early_->advance();
-  ++unacked_cells_;
+  ack_schedule_.on_taken(1, context_.attr.ack_interval, now);
   if (context_.attr.ack_interval <= 1) {  // every cell has its own ACK [S000-17]
-    if (send_reply(link, nullptr)) return true;
-    is_ack_due_ = true;
-  } else if (unacked_cells_ >= context_.attr.ack_interval) {
-    is_ack_due_ = true;
-  } else if (ack_at_ == base::kNever) {
-    ack_at_ = now + limits_.ack_delay;
+    send_reply(link, nullptr);
   }
   return true;
 }
@@ -214,9 +209,7 @@ void Responder::flush() {
   forget_responses();
   nak_.reset();
   if (early_ != nullptr) early_->clear();
-  unacked_cells_ = 0;
-  is_ack_due_ = false;
-  ack_at_ = base::kNever;
+  ack_schedule_.clear();
 }
 
 }  // namespace splitnic::fabric

@@ -5,9 +5,10 @@
 // order and drops a packet with a hole; UD takes single cells. The order of checks is sequence,
 // operation, length, memory a..f, receive work request; the first that fails decides the reply
 // [S004-05]. A refused cell changes no memory. Files: responder.cc orders cells,
-// responder_execute.cc checks and places them, responder_reply.cc acknowledges,
-// responder_response.cc serves RDMA reads and FetchOps, responder_run.cc takes the cells of a long
-// RDMA write in runs, responder_rd.cc and responder_raw.cc have what only those services do.
+// responder_execute.cc checks and places them, ack_schedule.h decides when an ACK leaves and
+// responder_reply.cc sends it, responder_response.cc serves RDMA reads and FetchOps,
+// responder_run.cc takes the cells of a long RDMA write in runs, responder_rd.cc and
+// responder_raw.cc have what only those services do.
 // Thread: the data thread.
 #pragma once
 
@@ -19,6 +20,7 @@
 
 #include "base/status.h"
 #include "fabric_emul/link/received_cells.h"
+#include "fabric_emul/transport/ack_schedule.h"
 #include "fabric_emul/transport/qp_context.h"
 #include "fabric_emul/transport/receive_queue.h"
 #include "fabric_emul/transport/reorder_buffer.h"
@@ -67,7 +69,7 @@ class Responder {
   void on_raw(const CellView& cell);
   // After a batch: sends the NAK or ACK that is due.
   void end_batch(Link& link, base::Time now);
-  base::Time deadline() const { return ack_at_; }
+  base::Time deadline() const { return ack_schedule_.deadline(); }
   void flush();
 
   std::uint16_t receive_credits() const { return rq_.credits(); }
@@ -78,7 +80,7 @@ class Responder {
   std::size_t posted() const { return rq_.size(); }
   Psn expected_psn() const { return expected_psn_; }
   bool has_nak_due() const { return nak_.has_value(); }
-  bool has_reply_due() const { return nak_.has_value() || is_ack_due_ || unacked_cells_ > 0; }
+  bool has_reply_due() const { return nak_.has_value() || ack_schedule_.is_pending(); }
   // Sends at most cells_max cells of responses into the link; returns how many.
   unsigned send_responses(Link& link, base::Time now, unsigned cells_max);
   bool has_responses_due() const { return responses_.has_due(); }
@@ -174,13 +176,11 @@ class Responder {
   std::uint64_t writes_completed_ = 0;
   Psn last_psn_;  // last cell taken in order, for W4/W5 of the ACK
   std::uint16_t last_csn_ = 0;
-  std::uint32_t unacked_cells_ = 0;
-  bool is_ack_due_ = false;         // at the end of the batch
+  AckSchedule ack_schedule_;
   bool is_nak_sent_ = false;        // one NAK per gap
   bool is_packet_refused_ = false;  // a whole packet was refused; its first cell is expected
   bool is_skipping_ = false;        // UC: cells are dropped up to the next first one
   std::optional<Nak> nak_;
-  base::Time ack_at_ = base::kNever;
   std::vector<std::byte> datagram_;  // Raw: scratch
 };
 

@@ -46,9 +46,7 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   context_.counters.add(nak == nullptr               ? TransportCounter::kTxAcks
                         : nak->code == AckCode::kRnr ? TransportCounter::kTxRnr
                                                      : TransportCounter::kTxNaks);
-  unacked_cells_ = 0;
-  is_ack_due_ = false;
-  ack_at_ = base::kNever;
+  ack_schedule_.clear();
   return true;
 }
 
@@ -65,7 +63,7 @@ void Responder::end_batch(Link& link, base::Time now) {
     nak_.reset();
     return;
   }
-  if (is_ack_due_ || now >= ack_at_) send_reply(link, nullptr);
+  if (ack_schedule_.is_due(now)) send_reply(link, nullptr);
 }
 
 }  // namespace splitnic::fabric

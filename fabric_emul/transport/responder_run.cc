@@ -68,7 +68,7 @@ std::size_t Responder::take_run(std::span<const ReceivedCell> cells, const MacHe
     if (!flags) break;
     const base::Bytes checked = cell.first(cells[taken].crc_head_only ? kMacHeaderBytes : covered);
     if (base::crc32c(checked) != base::load_be<std::uint32_t>(cell.data() + covered)) break;
-    if ((*flags & kFlagAckRequest) != 0) is_ack_due_ = true;
+    if ((*flags & kFlagAckRequest) != 0) ack_schedule_.make_due();
     std::memcpy(to.data(), cell.data() + kMacHeaderBytes, mcp);
     to = to.subspan(mcp);
   }
@@ -89,11 +89,7 @@ void Responder::finish_run(std::uint32_t cells, base::Time now) {
   expected_lcn_ = expected_lcn_ + cells;
   open_.bytes = std::uint64_t{expected_csn_} * context_.attr.mcp;
   if (early_ != nullptr) early_->advance_empty(cells);
-  if (unacked_cells_ + 1 < context_.attr.ack_interval && ack_at_ == base::kNever) {
-    ack_at_ = now + limits_.ack_delay;
-  }
-  unacked_cells_ += cells;
-  if (unacked_cells_ >= context_.attr.ack_interval) is_ack_due_ = true;
+  ack_schedule_.on_taken(cells, context_.attr.ack_interval, now);
 }
 
 }  // namespace splitnic::fabric

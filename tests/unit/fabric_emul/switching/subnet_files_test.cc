@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
 #include "tests/unit/fabric_emul/switching/subnet_world.h"
 
@@ -12,19 +11,6 @@ namespace splitnic::fabric {
 namespace subnet_files_test {
 
 using namespace subnet_world;
-
-// All switches but the manager have the file of the world. s1 manages by this one.
-void manage_by(World& world, const Topology& file) {
-  for (const auto& one : world.file.switches) world.start(one.name);
-  Box& s1 = *world.boxes.at("s1");
-  s1.manager.emplace(file, "s1", std::uint8_t{5}, *s1.agent, world.random);
-}
-bool have_tables_of(const World& world, const Topology& up) {
-  auto expected = routes_of(up);
-  return std::ranges::all_of(world.boxes, [&](const auto& box) {
-    return check_of(box.second->sw.tables()) == check_of(expected[box.first]);
-  });
-}
 
 // Who adds a node starts one switch after the other, and cables may fail meanwhile. The LID of the
 // node is in a block in which no other one is.
@@ -35,7 +21,8 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_node_that_a_switch_does_not_have_yet_s
     World world(file);
     Topology newer = world.file;
     newer.nodes.push_back({"n9", Lid(600), {"s3", 5}});
-    manage_by(world, newer);
+    world.start_all("none");
+    world.manage_by("s1", newer);
     world.run(2s);
     EXPECT_TRUE(world.has_tables_without({}));
     world.set_cut(1, true);  // s2 - s3
@@ -49,13 +36,13 @@ TEST(SubnetFilesTest,
   Topology file = ring(4);
   file.tables_per = TablesPer::kInput;
   World world(file);
-  Topology older = world.file;
-  std::erase_if(older.nodes, [](const Topology::Node& node) { return node.name == "n3"; });
-  manage_by(world, older);
-  EXPECT_TRUE(world.run_until(3s, [&] { return have_tables_of(world, older); }));
+  Topology older = without_node(world.file, "n3");
+  world.start_all("none");
+  world.manage_by("s1", older);
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_of(older); }));
   world.set_cut(1, true);  // s2 - s3
   older.cables.erase(older.cables.begin() + 1);
-  EXPECT_TRUE(world.run_until(3s, [&] { return have_tables_of(world, older); }));
+  EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_of(older); }));
 }
 
 // s3 has one table, and the manager one for each input: it is left out, and the others get tables.
@@ -67,7 +54,7 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_n
   other.tables_per = TablesPer::kSwitch;
   for (const char* name : {"s2", "s4"}) world.start(name);
   world.start("s1", 5);
-  world.start("s3", std::nullopt, false, &other);
+  world.start_by("s3", other);
   Topology rest = world.file;
   const auto is_of_s3 = [](const PortPlace& place) { return place.of_switch == "s3"; };
   std::erase_if(rest.switches, [](const Topology::Switch& one) { return one.name == "s3"; });
@@ -100,7 +87,7 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_13_rounds_that_fail_each_time_begin_no_swee
   other.tables_per = TablesPer::kInput;
   world.start("s1", 5);
   world.start("s2");
-  world.start("s3", std::nullopt, false, &other);
+  world.start_by("s3", other);
   world.run(3s);
   const std::uint64_t before = world.count("s1", SubnetCounter::kSweep);
   const std::uint64_t rounds = world.count("s1", SubnetCounter::kRound);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -215,7 +214,7 @@ TEST(SubnetLidsTest, P_SUBN_22_a_switch_with_another_file_is_not_part_of_what_is
   other.nodes.at(2).name = "n9";
   world.start("s1", 5);
   world.start("s2");
-  world.start("s3", std::nullopt, false, &other);
+  world.start_by("s3", other);
   world.run(4s);
   EXPECT_EQ(world.boxes.at("s1")->manager->found().size(), 2U);
   EXPECT_FALSE(world.boxes.at("s1")->manager->found().contains("s3"));

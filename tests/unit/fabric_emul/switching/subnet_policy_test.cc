@@ -72,8 +72,8 @@ TEST(SubnetPolicyTest, S004_19_S004_20_S004_21_lanes_and_partitions_come_from_th
   Topology bare = world.file;
   for (Topology::Node& node : bare.nodes) node.partitions.clear();
   bare.switches[0].lanes = kLaneOfSl;
-  world.start("s1", std::nullopt, false, &bare);
-  world.start("s3", std::nullopt, false, &bare);
+  world.start_by("s1", bare);
+  world.start_by("s3", bare);
   world.start("s2", 5);
   ASSERT_TRUE(world.run_until(2s, [&] { return world.have_all(1); }));
   EXPECT_TRUE(world.run_until(2s, [&] { return world.has_tables_without({}); }));
@@ -145,17 +145,12 @@ TEST(SubnetPolicyTest, P_SUBN_28_a_policy_outlives_the_manager_and_not_the_switc
 // Node ports whose nodes the file of the manager does not have are not open.
 TEST(SubnetPolicyTest, S004_20_a_switch_with_nodes_that_the_manager_does_not_know_stays_shut) {
   PolicyWorld world;
-  Topology older = world.file;
-  std::erase_if(older.nodes, [](const Topology::Node& node) { return node.name == "n3"; });
-  world.start("s1");
-  world.start("s3");
-  world.start("s2");
-  Box& s2 = *world.boxes.at("s2");
-  s2.manager.emplace(older, "s2", std::uint8_t{5}, *s2.agent, world.random);
+  world.start_all("none");
+  world.manage_by("s2", without_node(world.file, "n3"));
   ASSERT_TRUE(world.run_until(2s, [&] { return world.policies_of("s1") == 1; }));
   world.run(2s);
   EXPECT_EQ(world.policies_of("s3"), 0U);
-  EXPECT_FALSE(s2.manager->found().contains("s3"));
+  EXPECT_FALSE(world.boxes.at("s2")->manager->found().contains("s3"));
   for (const PartitionKey key : {kOffice, kLab, kDefaultPartition})
     EXPECT_FALSE(world.reaches_in(key, "n3", "n1"));
 }
@@ -207,7 +202,7 @@ TEST(SubnetPolicyTest, P_SUBN_29_a_switch_with_a_policy_in_its_file_is_not_part_
   other.policy_from = GivenBy::kFile;
   world.start("s1", 5);
   world.start("s2");
-  world.start("s3", std::nullopt, false, &other);
+  world.start_by("s3", other);
   world.run(3s);
   EXPECT_EQ(world.boxes.at("s1")->manager->found().size(), 2U);
   EXPECT_FALSE(world.boxes.at("s1")->manager->found().contains("s3"));

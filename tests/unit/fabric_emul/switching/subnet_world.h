@@ -41,6 +41,11 @@ inline Topology ring(std::size_t switches) {
   return t;
 }
 
+inline Topology without_node(Topology t, const std::string& name) {
+  std::erase_if(t.nodes, [&](const Topology::Node& node) { return node.name == name; });
+  return t;
+}
+
 // One end of a cable or of a node's link.
 class Wire final : public UnderlayDecorator {
  public:
@@ -197,6 +202,15 @@ struct World {
       start(one.name, one.name == manager ? std::optional(5) : std::nullopt, are_empty);
     }
   }
+  // A switch whose file is another than that of the world.
+  void start_by(const std::string& name, const Topology& other) {
+    start(name, std::nullopt, false, &other);
+  }
+  // A switch that runs manages by this file, which may be another than its own.
+  void manage_by(const std::string& name, const Topology& other) {
+    Box& box = *boxes.at(name);
+    box.manager.emplace(other, name, std::uint8_t{5}, *box.agent, random);
+  }
   // Without a BYE, as SIGKILL does.
   void kill(const std::string& name) {
     boxes.erase(name);
@@ -266,7 +280,14 @@ struct World {
     }
     return true;
   }
-  // Whether the switches that run have the tables that follow from the file without these cables.
+  // Whether the switches that run have the tables that follow from `up`.
+  bool has_tables_of(const Topology& up) const {
+    auto expected = routes_of(up);
+    return std::ranges::all_of(boxes, [&](const auto& box) {
+      return check_of(box.second->sw.tables()) == check_of(expected[box.first]);
+    });
+  }
+  // The same of the file without these cables, and without the switches that do not run.
   bool has_tables_without(const std::vector<std::size_t>& cables) {
     Topology up = file;
     for (std::size_t i = cables.size(); i-- > 0;) {
@@ -277,10 +298,7 @@ struct World {
       return !boxes.contains(cable.a.of_switch) || !boxes.contains(cable.b.of_switch);
     });
     std::erase_if(up.nodes, [&](const auto& node) { return !boxes.contains(node.at.of_switch); });
-    auto expected = routes_of(up);
-    return std::ranges::all_of(boxes, [&](const auto& box) {
-      return check_of(box.second->sw.tables()) == check_of(expected[box.first]);
-    });
+    return has_tables_of(up);
   }
   // No switch forwarded a cell that had been there, nor got one back.
   std::uint64_t same_port_drops() const {
