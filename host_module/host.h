@@ -26,6 +26,7 @@
 #include "host_module/nic_config.h"
 #include "host_module/nic_report.h"
 #include "host_module/queue_follower.h"
+#include "host_module/silence_watch.h"
 #include "host_module/unit_choice.h"
 #include "lan_bridge/frame/announce.h"
 #include "lan_bridge/frame_port.h"
@@ -76,6 +77,9 @@ enum class HostCounter {
   kQueueDowns,
   kMoves,      // to another I/O unit
   kAddresses,  // another address of the name of a unit is tried
+  kProbes,     // to units, for a sign of life
+  kSilences,   // of a unit, as probes show
+  kPauses,     // such a unit was heard soon after
   kCount_
 };
 
@@ -153,6 +157,8 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
     return retry_at_;
   }
   std::optional<std::size_t> unit_in_use() const { return choice_.in_use(); }
+  // Whether the host left the unit because it did not reply to probes, and has not heard it since.
+  bool is_left(std::size_t unit) const { return units_[unit].left_at.has_value(); }
   // Uses this unit from now on, until it is silent. An error: it cannot be used.
   base::Status move_to(std::size_t unit, base::Time now);
   // As in HostConfig, from now on.
@@ -185,6 +191,7 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
     std::optional<base::Time> lost_at{};  // none: its link is up, or was not yet
     base::Time changed_at{};              // of its link, or of the connection over it
     std::string last_error{};             // since it was connected last
+    std::optional<base::Time> left_at{};  // as in is_left()
   };
 
   // host_units.cc
@@ -196,6 +203,12 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
   void choose_unit(base::Time now);
   void use_unit(std::size_t unit, base::Time now);
   void end_double(base::Time now);
+  void watch_unit_in_use(base::Time now);
+  bool is_of_same_unit(std::size_t one, std::size_t other) const;
+  bool has_traffic(base::Time now);
+  void probe(const Unit& unit);
+  void leave(std::size_t unit, std::size_t successor, base::Time now);
+  void note_return(Unit& unit);
   bool is_usable(const Unit& unit, base::Time now) const;
   base::Time units_deadline() const;
 
@@ -243,6 +256,9 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
   base::Time shorten_at_ = base::kNever;  // when shorten_cells() is due
   std::vector<Unit> units_;
   UnitChoice choice_;
+  SilenceWatch watch_;  // of the path in use
+  std::uint64_t frames_watched_ = 0;
+  base::Time traffic_until_{};
   bool may_be_double_ = false;  // a link to a unit came up
   fabric::Link* link_ = nullptr;
   QueueFollower queue_follower_;
@@ -262,9 +278,10 @@ class Host final : public messaging::ConnectingEnd, public messaging::PairOwner 
 template <>
 struct splitnic::base::CounterNames<splitnic::host::HostCounter> {
   static constexpr auto kNames = std::to_array<std::string_view>(
-      {"host.tx.frames", "host.tx.bytes", "host.tx.announced", "host.tx.drop.too_long",
-       "host.tx.drop.ended", "host.tx.lost", "host.rx.frames", "host.rx.bytes", "host.rx.drop.vnet",
-       "host.rx.drop.ended", "host.tx.wait", "host.pair.ups", "host.pair.downs",
-       "host.idle.released", "host.queue.ups", "host.queue.downs", "host.unit.moves",
-       "host.unit.addresses"});
+      {"host.tx.frames",     "host.tx.bytes",       "host.tx.announced", "host.tx.drop.too_long",
+       "host.tx.drop.ended", "host.tx.lost",        "host.rx.frames",    "host.rx.bytes",
+       "host.rx.drop.vnet",  "host.rx.drop.ended",  "host.tx.wait",      "host.pair.ups",
+       "host.pair.downs",    "host.idle.released",  "host.queue.ups",    "host.queue.downs",
+       "host.unit.moves",    "host.unit.addresses", "host.unit.probes",  "host.unit.silences",
+       "host.unit.pauses"});
 };

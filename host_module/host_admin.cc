@@ -24,7 +24,7 @@ std::string HostAdmin::state_of(std::size_t unit) const {
   if (host_->unit_in_use().value_or(0) == unit) return state();
   const fabric::Link* const link = host_->link_to(unit);
   if (link == nullptr) return "not used";
-  if (link->up()) return "standby";
+  if (link->up()) return host_->is_left(unit) ? "down" : "standby";
   return link->peer_instance() == 0 ? "connecting" : "down";
 }
 

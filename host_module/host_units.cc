@@ -18,6 +18,8 @@ namespace {
 // A unit that was not heard for this many keep-alive intervals is silent: two IDLE were lost, and
 // the replies to the HELLOs that followed. Its link is given up only later.
 constexpr int kSilentIntervals = 3;
+// With a frame in either direction less than this time ago the next one is expected.
+constexpr base::Duration kTrafficFor = std::chrono::milliseconds(100);
 
 // "4.1 s"
 std::string seconds_text(base::Duration time) {
@@ -49,6 +51,7 @@ void Host::note_change(const fabric::Link* link, std::string_view error) {
 
 bool Host::is_usable(const Unit& unit, base::Time now) const {
   if (unit.link == nullptr || !unit.link->up()) return false;
+  if (unit.left_at && unit.link->last_heard() <= *unit.left_at) return false;
   return units_.size() == 1 || now < silent_at(*unit.link);
 }
 
@@ -58,15 +61,83 @@ void Host::choose_unit(base::Time now) {
   if (std::exchange(may_be_double_, false)) end_double(now);
   if (queue_follower_.is_additional()) return;
   for (std::size_t i = 0; i < units_.size(); ++i) {
+    note_return(units_[i]);
     choice_.set_usable(i, is_usable(units_[i], now), now);
   }
+  if (units_.size() > 1) watch_unit_in_use(now);
   const auto unit = choice_.choose(now);
   if (unit) use_unit(*unit, now);
+}
+
+// Where another path to the same unit could take over, silence of the one in use is found sooner
+// than by keep-alives. Another unit takes over by keep-alives alone: one that only waits for a
+// processor is not to be left for it.
+void Host::watch_unit_in_use(base::Time now) {
+  const auto in_use = choice_.in_use();
+  if (!in_use || !choice_.is_usable(*in_use)) return watch_.restart();
+  const auto successor = choice_.successor(now);
+  SilenceWatch::Facts facts;
+  facts.heard = units_[*in_use].link->last_heard();
+  if (successor && is_of_same_unit(*in_use, *successor)) {
+    facts.other_heard = units_[*successor].link->last_heard();
+  }
+  facts.has_traffic = has_traffic(now);
+  switch (watch_.step(facts, now)) {
+    case SilenceWatch::Step::kNone:
+      return;
+    case SilenceWatch::Step::kProbe:
+      return probe(units_[*in_use]);
+    case SilenceWatch::Step::kProbeBoth:
+      probe(units_[*in_use]);
+      if (successor) probe(units_[*successor]);
+      return;
+    case SilenceWatch::Step::kSilent:
+      if (successor) leave(*in_use, *successor, now);
+      return;
+  }
+}
+
+bool Host::is_of_same_unit(std::size_t one, std::size_t other) const {
+  return units_[one].link->peer_instance() == units_[other].link->peer_instance();
+}
+
+// A frame is not acknowledged, or the next one is expected.
+bool Host::has_traffic(base::Time now) {
+  const std::uint64_t frames =
+      counters_[HostCounter::kTxFrames] + counters_[HostCounter::kRxFrames];
+  if (std::exchange(frames_watched_, frames) != frames) traffic_until_ = now + kTrafficFor;
+  return now < traffic_until_ || !pending_.empty() ||
+         (connection_ != nullptr && connection_->pushes_in_flight() > 0);
+}
+
+void Host::probe(const Unit& unit) {
+  counters_.add(HostCounter::kProbes);
+  unit.port->probe(*unit.link);
+}
+
+void Host::leave(std::size_t unit, std::size_t successor, base::Time now) {
+  Unit& left = units_[unit];
+  left.left_at = now;
+  counters_.add(HostCounter::kSilences);
+  base::log_info("the I/O unit " + left.link->peer_name() + " does not reply to probes, and " +
+                 units_[successor].link->peer_name() + " does");
+  choice_.set_usable(unit, false, now);
+}
+
+void Host::note_return(Unit& unit) {
+  if (!unit.left_at) return;
+  if (unit.link != nullptr && unit.link->last_heard() <= *unit.left_at) return;
+  if (unit.link != nullptr && watch_.on_return(*unit.left_at, unit.link->last_heard())) {
+    counters_.add(HostCounter::kPauses);
+    report_standby(*unit.link);
+  }
+  unit.left_at.reset();
 }
 
 void Host::use_unit(std::size_t unit, base::Time now) {
   fabric::Link* const next = units_[unit].link;
   if (next == link_) return;
+  watch_.restart();
   if (link_ != nullptr && !queue_follower_.is_additional()) {
     counters_.add(HostCounter::kMoves);
     base::log_warn({base::EventKind::kMoved, next->peer_name()},
@@ -125,9 +196,10 @@ void Host::end_double(base::Time now) {
 }
 
 base::Time Host::units_deadline() const {
-  if (units_.size() == 1 || queue_follower_.is_additional()) return base::kNever;
+  if (units_.size() == 1 || queue_follower_.is_additional() || is_stopping_) return base::kNever;
   const bool is_silence_due = choice_.in_use() && choice_.is_usable(*choice_.in_use());
-  return std::min(choice_.deadline(), is_silence_due ? silent_at(*link_) : base::kNever);
+  return std::min(
+      {choice_.deadline(), watch_.deadline(), is_silence_due ? silent_at(*link_) : base::kNever});
 }
 
 // The queues have one.

@@ -27,6 +27,13 @@ base::Time UnitChoice::taken_at(std::size_t unit, base::Time now) const {
   return from + *failback_;
 }
 
+std::optional<std::size_t> UnitChoice::successor(base::Time now) const {
+  for (std::size_t i = 0; in_use_ && i < units_.size(); ++i) {
+    if (i != *in_use_ && may_use(i, now)) return i;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::size_t> UnitChoice::choose(base::Time now) {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     if (!is_usable(i) || now < taken_at(i, now)) continue;

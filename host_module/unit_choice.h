@@ -34,6 +34,8 @@ class UnitChoice {
   // Returns the unit to use from now on; none until there is a first one. A host whose units are
   // all unusable stays with the last.
   std::optional<std::size_t> choose(base::Time now);
+  // Returns the unit that would take over from the one in use now; none if there is no such unit.
+  std::optional<std::size_t> successor(base::Time now) const;
   // Returns when choose() may return another one because of time alone; as of its last call.
   base::Time deadline() const { return deadline_; }
 

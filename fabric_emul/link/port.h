@@ -70,6 +70,10 @@ class Port {
   // Client side: nothing is sent to this peer any more, not even HELLO, and it is not notified.
   void end(Link& link, base::Time now) { links_[link.slot()]->end(now); }
 
+  // Asks a peer whose link is up for a sign of life: sends a short probe, to which it replies at
+  // once. No effect while the link is not up.
+  void probe(const Link& link) { links_[link.slot()]->send_probe(); }
+
   // Sends what links have gathered.
   void flush(base::Time now);
   void on_writable(base::Time now) { flush(now); }

@@ -73,6 +73,8 @@ class PortLink final : public Link {
 
   // There is a reason to probe the path now. [H-6]
   void doubt_path(base::Time now);
+  // As Port::probe(). The probe belongs to no run of those that find the length of datagrams.
+  void send_probe();
 
   // Timers.
   void on_time(base::Time now);

@@ -221,6 +221,13 @@ void PortLink::on_probe(base::Time now, const Init& init) {
   if (init.mcp_max < mcp()) doubt_path(now);
 }
 
+void PortLink::send_probe() {
+  if (!up()) return;
+  Init init = make_init(InitStep::kProbe, mcp());
+  init.nonce = context_.random.next() | 1;
+  send_init(init);
+}
+
 void PortLink::send_probes(base::Time now) {
   for (const PathProbe::Probe& probe : path_.on_time(now, context_.random)) {
     Init init = make_init(InitStep::kProbe, mcp());

@@ -187,7 +187,8 @@ unit have two LIDs. TCP by `iperf3` through nic0, which counts the payload of TC
 the longest time between two replies from then on, so 12 ms is the minimum. Each round kills two switches, the second when the first
 is back: each spine once, and of the pair the switch in use. With `path=all` there is no subnet manager: queue pairs send by the
 path that is left. A redundant pair is another arrangement: the host names the unit by two switches, uses one of them, and moves
-when that path was silent for 600 ms. The goal is not about it; its time is here for comparison.
+when that path does not reply to probes for 140 ms and the other one does, or was silent for 600 ms. The goal is not about it; its
+time is here for comparison.
 
 To repeat it, as root: `tests/bench/switches.sh --publish`; `--only forward` measures one part.
 """

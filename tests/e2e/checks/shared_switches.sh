@@ -236,3 +236,34 @@ check_redundant() {
   counts host host.unit.moves 2 || fail "moves that were counted: $(counter host host.unit.moves)"
   equal "hosts of the unit" "$(ask iou show --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)["peers"]))')" 2
 }
+
+# in_use: the number of the switch by which the host reaches the unit.
+in_use() { if [[ $(states host) == up* ]]; then echo 1; else echo 2; fi; }
+has_moved_from() { [ "$(in_use)" != "$1" ] && [[ " $(states host) " == *" up "* ]]; }
+
+switch_in_use_dies() {
+  local used
+  used=$(in_use)
+  pings_begin
+  stop "switch$used" KILL
+  within "the host leaves switch $used" 10000 has_moved_from "$used"
+  pings_end "switch $used was killed"
+  start_shared "$used"
+  within "both paths are back" 15000 both_are_up host
+}
+
+# Each switch that is in use is killed, under pings. Probes show it, and not the keep-alives that are missing: on a busy machine either may
+# be first, and one time of ten is enough.
+check_probed() {
+  bring_up_shared 2
+  within "both paths are up" 10000 both_are_up host
+  gaps_within "the switch in use is killed" 2000 5000 switch_in_use_dies
+  local rounds=3
+  until counts host host.unit.silences 1 || [ $rounds = 10 ]; do
+    switch_in_use_dies
+    rounds=$((rounds + 1))
+  done
+  echo "probes, silences, pauses, moves: $(counters host host.unit.probes host.unit.silences host.unit.pauses host.unit.moves | xargs)"
+  counts host host.unit.silences 1 || fail "no path was left because it did not reply to probes"
+  grep -q "does not reply to probes, and .* does" "$work/host.log" || fail "no line in the log"
+}

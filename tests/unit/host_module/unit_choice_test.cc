@@ -128,6 +128,24 @@ TEST_F(UnitChoiceTest, B_04_another_failback_holds_for_the_time_that_is_over_too
   EXPECT_EQ(after(1h), 1U);
 }
 
+TEST_F(UnitChoiceTest, the_successor_is_the_best_that_may_be_used) {
+  choice = UnitChoice(3, 10s);
+  set(1, true);
+  set(2, true);
+  EXPECT_EQ(choice.successor(now), Number()) << "none is in use";
+  after(1s);
+  ASSERT_EQ(choice.in_use(), 1U);
+  EXPECT_EQ(choice.successor(now), 2U);
+  set(0, true);
+  EXPECT_EQ(choice.successor(now), 0U);
+  choice.pass_over(now);
+  EXPECT_EQ(after(0s), 0U);
+  set(2, false);
+  EXPECT_EQ(choice.successor(now), Number()) << "it has just refused the host";
+  now += UnitChoice::kPassOverFor;
+  EXPECT_EQ(choice.successor(now), 1U);
+}
+
 TEST_F(UnitChoiceTest, of_three_the_best_that_has_been_there_for_long_enough) {
   choice = UnitChoice(3, 10s);
   set(2, true);

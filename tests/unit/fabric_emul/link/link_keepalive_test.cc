@@ -113,6 +113,23 @@ TEST(LinkUpTest, any_valid_flit_brings_a_silent_link_back) {
   EXPECT_EQ(w.a->cells[0], pattern(64, 9));
 }
 
+TEST(LinkUpTest, S000_47_a_quiet_peer_replies_to_a_probe_at_once) {
+  World w;
+  w.connect();
+  w.run(1s);
+  w.clock.advance(1ms);
+  ASSERT_LT(w.b->link().last_heard(), w.clock.now());
+  w.b->port.probe(w.b->link());
+  w.pump();
+  EXPECT_EQ(w.b->link().last_heard(), w.clock.now());
+  w.listener_faults.set_cut(true);
+  w.run(1s);
+  ASSERT_FALSE(w.b->link().up());
+  const std::uint64_t inits = w.b->count(LinkCounter::kTxInit);
+  w.b->port.probe(w.b->link());
+  EXPECT_EQ(w.b->count(LinkCounter::kTxInit), inits) << "a link that is down has its HELLO";
+}
+
 TEST(LinkUpTest, deadline_is_the_next_thing_to_do) {
   World w;
   EXPECT_EQ(w.a->port.deadline(), base::kNever);
