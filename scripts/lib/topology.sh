@@ -46,7 +46,7 @@ topology_end() {
     for ns in "${namespaces[@]}"; do
       [ "$pid/ns/net" -ef "/run/netns/$ns" ] || continue
       # The process that a program has for lookups or for NICs ends a moment after the program: it learns of that from the kernel.
-      wait_until 1 process_ended "${pid##*/}" && continue
+      wait_until 10 process_ended "${pid##*/}" && continue
       leftover "process ${pid##*/} ($(tr '\0' ' ' 2>/dev/null <"$pid/cmdline")) in $ns"
       kill -KILL "${pid##*/}" 2>/dev/null
     done
@@ -122,7 +122,7 @@ start() {
 running() { [ -n "${pid_of[$1]:-}" ] && kill -0 "${pid_of[$1]}" 2>/dev/null; }
 
 stop() {
-  local name=$1 signal=${2:-TERM} seconds=${3:-3} pid=${pid_of[$1]:-} status=0
+  local name=$1 signal=${2:-TERM} seconds=${3:-10} pid=${pid_of[$1]:-} status=0
   [ -n "$pid" ] || return 0
   unset "pid_of[$name]"
   kill "-$signal" "$pid" 2>/dev/null
@@ -145,7 +145,10 @@ wait_until() {
   local end=$((SECONDS + $1 + 1))
   shift
   until "$@"; do
-    [ $SECONDS -lt $end ] || return 1
+    if [ $SECONDS -ge $end ]; then
+      "$@"  # once more: this shell may have stood still since the command looked
+      return
+    fi
     sleep 0.05
   done
 }
@@ -186,5 +189,5 @@ lease_address() {
 ip addr add "$ip/${mask:-24}" dev "$interface"
 SCRIPT
   chmod 755 "$work/udhcpc.script"
-  in_ns "$1" udhcpc -i "$2" -f -q -n -t 8 -T 1 -s "$work/udhcpc.script" >"$work/udhcpc.log" 2>&1
+  in_ns "$1" udhcpc -i "$2" -f -q -n -t 20 -T 1 -s "$work/udhcpc.script" >"$work/udhcpc.log" 2>&1
 }

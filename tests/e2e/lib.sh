@@ -23,7 +23,7 @@
 #   counter WHO NAME                  the same of one name
 #   counter_if_any WHO NAME           the same, and 0 as long as there is none: of a host that may not be attached
 #   counts WHO NAME NUMBER            has that counter reached the number?
-#   pings_begin, pings_end WHAT       a ping every 12 ms; when replies flow again, prints the longest time without one and leaves it in $gap
+#   pings_begin, pings_end WHAT       a ping every 12 ms, replies flow; when they flow again, prints the longest time without one, in $gap too
 #   pings_within WHAT MILLISECONDS    pings_end, and fails above that time
 #   gaps_within WHAT GOAL BOUND COMMAND   rounds of it, each with pings_begin and pings_end; prints their median
 #   median_gap_within WHAT ROUNDS GOAL BOUND COMMAND   this number of rounds; prints all, and fails if their median is above GOAL
@@ -183,7 +183,7 @@ public() { cat "$work/$1.pub"; }
 refuses() {
   local status=$1 words=$2 got=0
   shift 2
-  timeout 5 "$@" >/dev/null 2>"$work/refused.err" </dev/null || got=$?
+  timeout 20 "$@" >/dev/null 2>"$work/refused.err" </dev/null || got=$?
   equal "status of $*: $(cat "$work/refused.err")" "$got" "$status"
   grep -qF -- "$words" "$work/refused.err" || fail "no word of '$words': $(cat "$work/refused.err")"
   tail -n 1 "$work/refused.err"
@@ -192,7 +192,7 @@ refuses() {
 # Port tap: a bridge joins the unit's TAP to lan0. It passes on what it may (LLDP), and no firewall of the kernel
 # looks at what it carries (that would cut trailers off).
 bridge_tap() {
-  wait_until 5 in_ns "$ns_iou" test -e /sys/class/net/tap0 || fail "the unit made no tap0"
+  wait_until 20 in_ns "$ns_iou" test -e /sys/class/net/tap0 || fail "the unit made no tap0"
   if ! in_ns "$ns_iou" test -e /sys/class/net/br0; then
     ip -n "$ns_iou" link add br0 type bridge mcast_snooping 0 group_fwd_mask 0x4000
     silence_interface "$ns_iou" br0
@@ -212,7 +212,7 @@ ask() {
 is_up() { [[ $(ask "$1" show --json 2>/dev/null) =~ \"state\":\ *\"up\" ]]; }
 
 wait_up() {
-  wait_until 10 is_up "${1:-host}" || fail "${1:-host} did not come up"
+  wait_until 20 is_up "${1:-host}" || fail "${1:-host} did not come up"
 }
 
 carrier_is() { [ "$(in_ns "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = "$3" ]; }
@@ -262,8 +262,8 @@ nic_up() {
   silence_interface "$ns_host" nic0
   ask_often "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "nic0 cannot be set up"
-  wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null ||
+  wait_until 20 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
+  wait_until 20 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null ||
     fail "the LAN does not respond; neighbours of the host, of the LAN, and counters:
 $(ip -n "$ns_host" neigh; ip -s -n "$ns_host" link show nic0; ip -n "$ns_lan" neigh; ip -s -n "$ns_lan" link show type veth; ask host stats; ask iou stats)"
 }
@@ -275,7 +275,7 @@ other_nic_up() {
   silence_interface "$2" nic0
   ask_often "$2" nic0
   ip -n "$2" addr replace "$3/24" dev nic0 && ip -n "$2" link set nic0 up
-  wait_until 5 carrier_is "$2" nic0 1 || fail "no carrier at $1"
+  wait_until 20 carrier_is "$2" nic0 1 || fail "no carrier at $1"
 }
 
 stop_all() {
@@ -287,7 +287,7 @@ stop_all() {
   done
   for name in "${!pid_of[@]}"; do
     case $name in
-      host* | iou* | switch*) stop "$name" TERM 2 || fail "$name did not stop cleanly" ;;
+      host* | iou* | switch*) stop "$name" TERM || fail "$name did not stop cleanly" ;;
     esac
   done
   # No feature needs a call that the sandbox does not allow; a check that makes such calls sets may_refuse.
@@ -347,7 +347,7 @@ within() {
 # lan_is_silent: the LAN replies to no ping of the host.
 lan_is_silent() { ! in_ns "$ns_host" ping -q -c 3 -i 0.2 -W 0.3 10.77.0.2; }
 
-pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; sleep 0.5; }
+pings_begin() { start pinger "$ns_host" ping -D -i 0.012 -W 1 10.77.0.2; wait_until 20 pings_have 20 || fail "no replies to pings"; }
 pings_replied() { grep -c ' time=' "$work/pinger.log"; }
 pings_have() { [ "$(pings_replied)" -ge "$1" ]; }
 # The replies must flow again before it ends: what is lost until then is part of the gap.

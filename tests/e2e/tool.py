@@ -186,17 +186,17 @@ def take(interface, path, count, seconds):
 
 def send(interface, path, taken_path, window):
     """The taker sets the pace: however late a program on the way runs, no queue has more than `window` frames. Continues
-    without the taker when nothing has come for 5 s: the comparison names what is missing."""
+    without the taker when nothing has come for 15 s: the comparison names what is missing."""
     frames = read_pcap(path)
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     s.bind((interface, 0))
-    taken, patience = 0, time.monotonic() + 5
+    taken, patience = 0, time.monotonic() + 15
     for sent, frame in enumerate(frames):
         while sent - taken >= int(window) and time.monotonic() < patience:
             time.sleep(0.005)
             before, taken = taken, len(read_pcap(taken_path))
             if taken > before:
-                patience = time.monotonic() + 5
+                patience = time.monotonic() + 15
         s.send(frame)
 
 
@@ -355,7 +355,7 @@ def udp_take(family, number):
     s = socket.socket(socket.AF_INET6 if family == "6" else socket.AF_INET, socket.SOCK_DGRAM)
     s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
     s.bind(("", UDP_PORT))
-    s.settimeout(5)
+    s.settimeout(15)
     print("ready", flush=True)
     for wanted in range(int(number) * BURST):
         got = s.recv(70000)

@@ -27,24 +27,24 @@ ping_all() {
   out=$(in_ns "$1" ping -q -c "$3" "${interval[@]}" -W 2 "${@:5}" "$2") || true
   sed -n 's/^\([0-9]* packets.*\), time.*/'"$2"': \1/p; s/^rtt /'"$2"': rtt /p' <<<"$out"
   # ping itself gives up on the last reply after twice its longest round trip, which load may exceed.
-  wait_until 3 has_replies "$1" $((before + $3)) || fail "ping $2 lost some"
+  wait_until 10 has_replies "$1" $((before + $3)) || fail "ping $2 lost some"
 }
 
 declare -gA pinging_from=() replies_before=()
 begin_pings() {
   pinging_from[$1]=$2 replies_before[$1]=$(echo_replies "$2")
   start "$1" "$2" ping -q -i 0.012 -W 2 "${@:4}" "$3"
-  wait_until 5 has_replies "$2" $((replies_before[$1] + 1)) || fail "no reply to $1"
+  wait_until 20 has_replies "$2" $((replies_before[$1] + 1)) || fail "no reply to $1"
 }
 
 # The kernel counts the replies: ping leaves out those that are on their way when it ends.
 end_pings() {
   local ns=${pinging_from[$1]} sent
-  wait_until 5 has_replies "$ns" $(($(echo_replies "$ns") + 20)) || fail "no replies to $1"
-  stop "$1" INT 3 || true
+  wait_until 20 has_replies "$ns" $(($(echo_replies "$ns") + 20)) || fail "no replies to $1"
+  stop "$1" INT || true
   sent=$(sed -n 's/ packets transmitted.*//p' "$work/$1.log")
   [ "${sent:-0}" -ge 20 ] || fail "$1: $(cat "$work/$1.log")"
-  wait_until 3 has_replies "$ns" $((replies_before[$1] + sent + ${2:-0})) || fail "$1 lost pings: $(cat "$work/$1.log")"
+  wait_until 10 has_replies "$ns" $((replies_before[$1] + sent + ${2:-0})) || fail "$1 lost pings: $(cat "$work/$1.log")"
   echo "$1: $sent pings, none lost"
 }
 
@@ -61,7 +61,7 @@ has_replies() { [ "$(echo_replies "$1")" -ge "$2" ]; }
 
 serve_iperf() {
   start server "$1" iperf3 -s --forceflush -B "$2" "${@:3}"
-  wait_until 5 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
+  wait_until 20 grep -qs listening "$work/server.log" || fail "iperf3 does not listen"
 }
 
 # iperf_listens [NAME]: after a run the server closes its socket and opens another one; a client that comes between them is reset.
@@ -71,7 +71,7 @@ iperf_listens() {
 }
 
 iperf() {
-  wait_until 10 iperf_listens || fail "iperf3 does not listen again"
+  wait_until 20 iperf_listens || fail "iperf3 does not listen again"
   in_ns "$ns_host" timeout 30 iperf3 -c 10.77.0.2 "$@"
 }
 
@@ -84,6 +84,14 @@ throughput() {
     awk -v way="$way" '/receiver/ {print "iperf3 " way ": " $7 " " $8}' <<<"$result"
   done
   stop server
+}
+
+# No connection that may still send something again; a listener stays.
+no_connection() {
+  local ns
+  for ns in "$ns_host" "$ns_lan"; do
+    [ -z "$(in_ns "$ns" ss -Htn exclude listening exclude time-wait)" ] || return 1
+  done
 }
 
 hash_of() { sha256sum "$1" | cut -d' ' -f1; }
@@ -111,7 +119,7 @@ fetch() { in_ns "$1" curl -sS --max-time 120 -o "$3" "$2" || fail "curl $2"; }
 # serve_and_fetch SERVER_NS CLIENT_NS ADDRESS WHAT
 serve_and_fetch() {
   start_web_server "$1" "$work/www"
-  wait_until 5 in_ns "$1" curl -s -o /dev/null "http://$3/blob" -r 0-0 || fail "no web server"
+  wait_until 20 in_ns "$1" curl -s -o /dev/null "http://$3/blob" -r 0-0 || fail "no web server"
   fetch "$2" "http://$3/blob" "$work/fetched"
   equal "$4" "$(hash_of "$work/fetched")" "$wanted"
   rm "$work/fetched"
@@ -132,7 +140,7 @@ stream() {
   local from=$1 to=$2 address=$3 file=$4 kind=TCP4
   [[ $address =~ : ]] && kind=TCP6 && address="[$address]"
   start receiver "$to" socat -u "$kind-LISTEN:5001,reuseaddr" "CREATE:$work/streamed"
-  wait_until 5 listens "$to" 5001 || fail "socat does not listen"
+  wait_until 20 listens "$to" 5001 || fail "socat does not listen"
   in_ns "$from" timeout 60 socat -u "OPEN:$file" "$kind:$address:5001" || fail "the stream to $address broke"
   wait "${pid_of[receiver]}" || fail "the stream to $address was not received"
   unset "pid_of[receiver]"
@@ -145,7 +153,7 @@ datagrams_arrive() {
   [[ $3 =~ : ]] && family=6
   rm -f "$work/datagrams.log"
   start datagrams "$2" "$python" "$e2e/tool.py" udp_take $family 20
-  wait_until 5 grep -qs ready "$work/datagrams.log" || fail "no socket for datagrams"
+  wait_until 20 grep -qs ready "$work/datagrams.log" || fail "no socket for datagrams"
   in_ns "$1" "$python" "$e2e/tool.py" udp_send "$3" 20 || fail "datagrams to $3"
   wait "${pid_of[datagrams]}" || fail "datagrams to $3: $(tail -n 1 "$work/datagrams.log")"
   unset "pid_of[datagrams]"
@@ -161,7 +169,7 @@ quieten() {
     silence_interface "$ns" "$interface"
     ip -n "$ns" link set "$interface" arp off
   done
-  wait_until 5 nothing_moves || fail "somebody speaks on a quiet LAN"
+  wait_until 20 nothing_moves || fail "somebody speaks on a quiet LAN"
 }
 
 # Do both ends count the same for 0.2 s?
@@ -188,8 +196,8 @@ static_neighbours() {
 
 begin_taking() {
   rm -f "$work/taken.pcap" "$work/taker.log"
-  start taker "$1" "$python" "$e2e/tool.py" take "$2" "$work/taken.pcap" "$3" 15
-  wait_until 5 grep -qs ready "$work/taker.log" || fail "nothing can be taken from $2"
+  start taker "$1" "$python" "$e2e/tool.py" take "$2" "$work/taken.pcap" "$3" 60
+  wait_until 20 grep -qs ready "$work/taker.log" || fail "nothing can be taken from $2"
 }
 
 taken_of() { "$python" "$e2e/tool.py" count "$work/taken.pcap" "$1"; }
@@ -198,7 +206,7 @@ has_taken() { [ "$(taken_of "$1")" -ge "$2" ]; }
 ended() { ! running taker; }
 
 end_taking() {
-  wait_until 17 ended
+  wait_until 70 ended
   unset "pid_of[taker]"
 }
 

@@ -30,7 +30,7 @@ replay_both_ways() {
   local seconds=$((frames / 3000))
   rm -f "$work"/*.out "$work"/*.pcapng
   to_lan=$(python3 "$here/frames.py" "$work/host.pcap" "$frames" $mac_lan $mac_host 0 0) &&
-    to_host=$(python3 "$here/frames.py" "$work/lan.pcap" "$frames" $mac_host $mac_lan 3 "$seconds") ||
+    to_host=$(python3 "$here/frames.py" "$work/lan.pcap" "$frames" $mac_host $mac_lan 8 "$seconds") ||
     fail "the frames cannot be made"
   start iou "$ns" "$bin/splitnic-iou" --lan "file:$work/lan.pcap,$work/lan.out,speed=1" --listen $address \
     --insecure-lab --max-hosts 1 --name unit --control "$work/iou.sock" --capture "$work/iou.pcapng" "$@"
@@ -38,9 +38,9 @@ replay_both_ways() {
     --mac $mac_host --insecure-lab --name hosta --control "$work/host.sock" \
     --capture "$work/host.pcapng" "$@"
   # The first frame from the LAN comes before the host is there: it alone may be missing.
-  wait_until $((seconds + 20)) has_bytes "$work/lan.out" "$to_lan" || fail "frames are missing on the LAN"
-  wait_until $((seconds + 20)) has_bytes "$work/host.out" $((to_host - 16 - 60)) || fail "frames are missing at the host"
-  stop host TERM 3 && stop iou TERM 3 || fail "a program did not stop cleanly"
+  wait_until $((seconds + 60)) has_bytes "$work/lan.out" "$to_lan" || fail "frames are missing on the LAN"
+  wait_until $((seconds + 60)) has_bytes "$work/host.out" $((to_host - 16 - 60)) || fail "frames are missing at the host"
+  stop host TERM && stop iou TERM || fail "a program did not stop cleanly"
 }
 
 # What tshark shows of FILE, in one pass: a line per datagram, the values of a field separated by commas.

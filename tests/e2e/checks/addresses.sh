@@ -6,7 +6,7 @@ unit_at() {
   make_keys unit host second
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --key-file "$work/unit.key" --allow-key "$(public host)" \
     --name unit --control "$work/iou.sock" "$@"
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 20 test -S "$work/iou.sock" || fail "the unit does not start"
 }
 host_at() {
   start host "$ns_host" "$bin/splitnic-host" --connect "$1" --tap nic0 --key-file "$work/host.key" --peer "$(public unit)" \
@@ -23,7 +23,7 @@ check_families() {
   for at in 10.99.0.2 fd99::2 '[fd99::2]:7471' udp://10.99.0.2; do
     host_at "$at"
     nic_up
-    wait_until 5 has_queues "$queues" || fail "queues over $at: $(queues_up host), not $queues"
+    wait_until 20 has_queues "$queues" || fail "queues over $at: $(queues_up host), not $queues"
     ping_all "$ns_host" 10.77.0.2 20
     ask iou show | has -F "$([[ $at == *fd99* ]] && echo '[fd99::1]' || echo ' 10.99.0.1')" || fail "the peer of $at: $(ask iou show)"
     stop host TERM || fail "the host does not stop"
@@ -35,7 +35,7 @@ check_allow() {
   topology_ipv6
   unit_at --allow 10.99.0.0/24
   host_at fd99::2
-  wait_until 5 counts iou iou.allow.drop.address 1 || fail "a host over IPv6 is not refused"
+  wait_until 20 counts iou iou.allow.drop.address 1 || fail "a host over IPv6 is not refused"
   stop host TERM || fail "the host does not stop"
   host_at 10.99.0.2
   nic_up
@@ -43,7 +43,7 @@ check_allow() {
   stop iou TERM || fail "the unit does not stop"
   unit_at --allow fd99::/64
   host_at 10.99.0.2
-  wait_until 5 counts iou iou.allow.drop.address 1 || fail "a host over IPv4 is not refused"
+  wait_until 20 counts iou iou.allow.drop.address 1 || fail "a host over IPv4 is not refused"
   stop host TERM || fail "the host does not stop"
   host_at fd99::2
   nic_up
@@ -74,10 +74,10 @@ no_stranger_attaches() {
   local address before
   before=$(counter iou udp.rx.drop.lan)
   for address in 10.78.0.2 fd78::2; do
-    in_ns "$ns_lan" ping -q -c 1 -W 2 "$address" >/dev/null || fail "$address does not respond"
+    wait_until 20 in_ns "$ns_lan" ping -q -c 1 -W 2 "$address" >/dev/null || fail "$address does not respond"
     start stranger "$ns_lan" "$bin/splitnic-host" --connect "$address" --tap "file:,$work/stranger.pcap" --insecure-lab \
       --control "$work/stranger.sock"
-    wait_until 5 counts iou udp.rx.drop.lan $((before + 3)) || fail "nothing of $address is dropped"
+    wait_until 20 counts iou udp.rx.drop.lan $((before + 3)) || fail "nothing of $address is dropped"
     ask iou show --json | has -F '"peers":[]' || fail "a stranger is attached: $(ask iou show)"
     stop stranger TERM || fail "the stranger does not stop"
     before=$(counter iou udp.rx.drop.lan)
@@ -89,14 +89,14 @@ check_strangers() {
   topology_three || fail "the test hosts cannot be made"
   address_lan
   start iou "$ns_iou" "$bin/splitnic-iou" --lan "$port:lan0" --insecure-lab --name unit --control "$work/iou.sock"
-  wait_until 5 test -S "$work/iou.sock" || fail "the unit does not start"
+  wait_until 20 test -S "$work/iou.sock" || fail "the unit does not start"
   no_stranger_attaches
   ip -n "$ns_iou" link del lan0
   veth_between "$ns_iou" lan0 "$ns_lan" lan0 || fail "no new LAN"
   address_lan
-  wait_until 5 grep -q "lan0 is back" "$work/iou.log" || fail "the NIC that is back is not used"
+  wait_until 20 grep -q "lan0 is back" "$work/iou.log" || fail "the NIC that is back is not used"
   no_stranger_attaches
   plain
   start_host
-  wait_until 10 is_up host || fail "a host of the fabric does not attach"
+  wait_until 20 is_up host || fail "a host of the fabric does not attach"
 }

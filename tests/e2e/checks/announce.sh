@@ -9,20 +9,20 @@ heard_on() {
   mac=$(mac_of "$ns_host" nic0)
   begin_taking "$ns" "$interface" 1000
   "$@"
-  wait_until 5 announces "arp.isgratuitous && arp.src.proto_ipv4 == 10.77.0.1 && arp.src.hw_mac == $mac && eth.src == $mac" ||
+  wait_until 20 announces "arp.isgratuitous && arp.src.proto_ipv4 == 10.77.0.1 && arp.src.hw_mac == $mac && eth.src == $mac" ||
     fail "no ARP announcement on the LAN"
-  wait_until 5 announces "icmpv6.type == 136 && icmpv6.nd.na.target_address == fd77::1 && icmpv6.nd.na.flag.s == 0 &&
+  wait_until 20 announces "icmpv6.type == 136 && icmpv6.nd.na.target_address == fd77::1 && icmpv6.nd.na.flag.s == 0 &&
     icmpv6.opt.linkaddr == $mac && eth.src == $mac" || fail "no neighbour advertisement on the LAN"
   stop taker INT || fail "the frames were not taken"
 }
 
 announces() { tshark -r "$work/taken.pcap" -Y "$1" 2>"$work/tshark.log" | has .; }
 
-# The taker reads for at most 15 s: no reason to wait for more.
+# The taker reads for at most 60 s: no reason to wait for more.
 restarted() {
   stop "$1" KILL
   "start_$1"
-  within "$1 is back" 10000 announced
+  within "$1 is back" 30000 announced
 }
 announced() { [ "$(counter host host.tx.announced)" -ge $((known + 2)) ]; }
 
@@ -49,5 +49,5 @@ check_moved() {
 moved_to() {
   stop host TERM || fail "the host did not stop"
   start_host --mac 02:00:00:00:00:55 --keep-tap --nic "$1"
-  within "the host at NIC $1" 10000 announced
+  within "the host at NIC $1" 30000 announced
 }

@@ -86,6 +86,9 @@ check_pool_context() {
   echo "frames of the page: $(frames_of "$context"), of all other pools meanwhile: $((after - before))"
   [ "$(frames_of "$context")" -ge 16 ] || fail "the page did not come into its pool"
   [ $((after - before)) -le 20 ] || fail "the page came into other pools"
+  # The last frames of the page have come when its connection has ended, and are in front of the reply to one more ping.
+  wait_until 20 no_connection || fail "the connection of the page does not end"
+  ping_all "$ns_host" 10.77.0.2 1
   before=$(frames_of "$context")
   ping_all "$ns_host" 10.77.0.2 100
   equal "frames of the pool after pings" "$(frames_of "$context")" "$before"
@@ -93,18 +96,23 @@ check_pool_context() {
 
 # references WHO SIDE SIZE: the pools of that side.
 references() { shown "$1" "*(p['ref'] for p in s['pools'] if p['side'] == '$2' and p['size'] == $3)"; }
-gone() { [ -z "$(references "$1" "$2" 2048)" ]; }
+has_pool() { [ -n "$(references "$@")" ]; }
+gone() {
+  local left
+  left=$(references "$1" "$2" 2048) && [ -z "$left" ]
+}
 
 check_flush() {
   host_options=(--pool 64x2048 --pool 64x65536 --queues 1) iou_options=("${host_options[@]}")
   bring_up
   local own theirs
+  wait_until 20 has_pool host own 2048 && wait_until 20 has_pool host peer 2048 || fail "no pools of 2048 bytes"
   own=$(references host own 2048) theirs=$(references host peer 2048)
   ask host flush "$own" || fail "flush of an own pool"
-  wait_until 2 gone host own || fail "the pool is still there"
-  wait_until 2 gone iou peer || fail "the unit still knows the pool"
+  wait_until 20 gone host own || fail "the pool is still there"
+  wait_until 20 gone iou peer || fail "the unit still knows the pool"
   ask iou flush "$theirs" --peer hosta || fail "flush at the unit"
-  wait_until 2 gone host peer || fail "the host still knows the pool"
+  wait_until 20 gone host peer || fail "the host still knows the pool"
   traffic
   refuses 1 "no pool $own" "$bin/splitnic" flush "$own" --control "$work/host.sock"
   refuses 1 "is the last" "$bin/splitnic" flush "$(references host own 65536)" --control "$work/host.sock"

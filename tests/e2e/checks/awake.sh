@@ -13,11 +13,14 @@ descriptors_of() { find "/proc/${pid_of[$1]}/fd" -lname "$device" | grep -c .; }
 # The thread of queue 0 has the name of the program.
 data_threads_of() { echo $((1 + $(grep -h '^queue-' "/proc/${pid_of[$1]}/task"/*/comm | grep -c .))); }
 
+# A thread has its name a moment after its start.
+has_descriptors() { [ "$(descriptors_of "$1")" = "$(data_threads_of "$1")" ]; }
+
 # has_request WHO [MILLISECONDS]: while frames come; and, if the time is given, the end of the request within it.
 has_request() {
-  equal "descriptors of $1" "$(descriptors_of "$1")" "$(data_threads_of "$1")"
+  wait_until 20 has_descriptors "$1" || fail "descriptors of $1: $(descriptors_of "$1"), not $(data_threads_of "$1")"
   begin_pings pinger "$ns_host" 10.77.0.2
-  [ "$is_visible" = 0 ] || within "no latency is permitted while frames come, by $1" 2000 latency_is 0
+  [ "$is_visible" = 0 ] || within "no latency is permitted while frames come, by $1" 20000 latency_is 0
   end_pings pinger
   [ "$is_visible" = 0 ] || [ $# = 1 ] || within "any latency is permitted after that" "$2" latency_is $any_latency
 }
@@ -49,9 +52,9 @@ check_request() {
   has_request host
   equal "descriptors of the unit" "$(descriptors_of iou)" 0
   [ $is_visible = 0 ] || equal "the latency behind the last frame" "$(latency)" 0
-  stop host TERM 3 || fail "the host did not stop"
-  [ $is_visible = 0 ] || within "any latency is permitted without the host" 2000 latency_is $any_latency
-  stop iou TERM 3 || fail "the unit did not stop"
+  stop host TERM || fail "the host did not stop"
+  [ $is_visible = 0 ] || within "any latency is permitted without the host" 20000 latency_is $any_latency
+  stop iou TERM || fail "the unit did not stop"
 
   # The LAN sends a frame now and then, which begins the second once more.
   host_options=() iou_options=(--keep-awake 1000)

@@ -6,7 +6,7 @@ conforms() {
   local began passed wanted=$1
   shift
   began=$(milliseconds)
-  in_ns "$ns_host" timeout 120 "$bin/splitnic" conform "$@" --junit "$work/conform.xml" \
+  in_ns "$ns_host" timeout 240 "$bin/splitnic" conform --timeout 2 "$@" --junit "$work/conform.xml" \
     --json "$work/conform.json" --html "$work/conform.html" >"$work/conform.log" 2>&1 ||
     fail "the target does not conform: $(grep -E -A3 '^(FAIL|WEDGED|REJECTED)' "$work/conform.log")"
   tail -n 1 "$work/conform.log"
@@ -42,7 +42,7 @@ page_check_finds_faults() {
   [[ $line == *"is not installed, so the page is not checked"* ]] || fail "no browser: $line"
 }
 
-# Its socket is there before its ports are read, and the suite waits a second for the first reply.
+# Its socket is there before its ports are read, and the suite waits two seconds for the first reply.
 replies_to_questions() { ask "$1" show >/dev/null 2>&1; }
 
 # SPLITNIC_PICTURE=docs/conformance-report makes the pictures of docs/conformance.md.
@@ -52,7 +52,7 @@ check_unkeyed() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 10 replies_to_questions iou || fail "the unit does not start"
+  wait_until 20 replies_to_questions iou || fail "the unit does not start"
   conforms 325 --as host --target "udp://$iou_address" --insecure-lab
 }
 
@@ -62,7 +62,7 @@ check_full_profile() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1 --link-profile full)
   start_iou
-  wait_until 10 replies_to_questions iou || fail "the unit does not start"
+  wait_until 20 replies_to_questions iou || fail "the unit does not start"
   conforms 45 --as host --target "udp://$iou_address" --insecure-lab --select lane --select rc --select frame
 }
 
@@ -78,7 +78,7 @@ check_keyed() {
   done
   iou_options=(--queues 1 "${options[@]}")
   start_iou
-  wait_until 10 replies_to_questions iou || fail "the unit does not start"
+  wait_until 20 replies_to_questions iou || fail "the unit does not start"
   conforms 360 --as host --target "udp://$iou_address" --peer "$(public unit)" "${hosts[@]}"
 }
 
@@ -88,7 +88,7 @@ check_shared_memory() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 10 replies_to_questions iou || fail "the unit does not start"
+  wait_until 20 replies_to_questions iou || fail "the unit does not start"
   printf '# case and reason\nlink.idle  waits for 0.7 s\n' >"$work/skips"
   conforms 60 --as host --target shm://e2e --select link --select flit --select loss --select frame --skip "$work/skips"
   grep -q '^SKIP *link.idle ' "$work/conform.log" || fail "the skip file is not obeyed"
@@ -107,7 +107,7 @@ start_tested_switch() {
     fail "no topology"
   start switch "$ns_iou" "$bin/splitnic-switch" --name "$name" --topology "$work/fabric.toml" "${ports[@]}" \
     --control "$work/switch.sock" "$@"
-  wait_until 10 replies_to_questions switch || fail "the switch does not start"
+  wait_until 20 replies_to_questions switch || fail "the switch does not start"
 }
 
 check_switch() {
@@ -163,10 +163,10 @@ check_interrupted() {
   topology_three || fail "the test hosts cannot be made"
   iou_options=(--queues 1)
   start_iou
-  wait_until 10 replies_to_questions iou || fail "the unit does not start"
-  start conform "$ns_host" "$bin/splitnic" conform --as host --target "udp://$iou_address" --insecure-lab --json "$work/conform.json"
+  wait_until 20 replies_to_questions iou || fail "the unit does not start"
+  start conform "$ns_host" "$bin/splitnic" conform --timeout 2 --as host --target "udp://$iou_address" --insecure-lab --json "$work/conform.json"
   local suite=${pid_of[conform]} status=0
-  wait_until 10 grep -qs '^PASS ' "$work/conform.log" || fail "no case has run"
+  wait_until 20 grep -qs '^PASS ' "$work/conform.log" || fail "no case has run"
   kill -INT "$suite"
   wait "$suite" || status=$?
   unset "pid_of[conform]"

@@ -8,12 +8,12 @@ conforms() {
   shift
   topology_three || fail "the test hosts cannot be made"
   start_host
-  wait_until 5 in_ns "$ns_host" test -e /sys/class/net/nic0 || fail "the host made no nic0"
+  wait_until 20 in_ns "$ns_host" test -e /sys/class/net/nic0 || fail "the host made no nic0"
   silence_interface "$ns_host" nic0
   # An address to announce: the frames that the host sends for it are looked at.
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0 && ip -n "$ns_host" link set nic0 up || fail "no address"
   began=$(milliseconds)
-  in_ns "$ns_iou" timeout 120 "$bin/splitnic" conform --as iou --listen "$(endpoint "$iou_address")" --timeout 2 "$@" \
+  in_ns "$ns_iou" timeout 240 "$bin/splitnic" conform --as iou --listen "$(endpoint "$iou_address")" --timeout 2 "$@" \
     --json "$work/conform.json" --html "$work/conform.html" >"$work/conform.log" 2>&1 ||
     fail "the host does not conform: $(grep -E -A3 '^(FAIL|WEDGED|REJECTED)' "$work/conform.log")"
   tail -n 1 "$work/conform.log"

@@ -29,8 +29,8 @@ check_lan() {
   podman run --detach --name lab --network none --cap-add NET_ADMIN --device /dev/net/tun --env SPLITNIC_SHM_DIR=/run/splitnic \
     --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 --volume /usr:/usr:ro --volume "$(realpath "$bin"):/opt:ro" --volume "$work:/run/splitnic" \
     --rootfs "$work/root" /opt/splitnic-host --connect shm://e2e --tap nic0 --name lab >"$work/lab.id" 2>"$work/podman.log" || fail "no container"
-  wait_until 10 contained ip link set nic0 up || fail "no nic0: $(podman logs lab 2>&1)"
-  wait_until 10 carrier_there || fail "no carrier: $(podman logs lab 2>&1)"
+  wait_until 30 contained ip link set nic0 up || fail "no nic0: $(podman logs lab 2>&1)"
+  wait_until 30 carrier_there || fail "no carrier: $(podman logs lab 2>&1)"
   contained ip addr add 10.77.0.1/24 dev nic0
   equal "cards of the container" "$(contained ls /sys/class/net | tr '\n' ' ')" "lo nic0 "
   contained curl -sf -o /tmp/blob http://10.77.0.2/blob || fail "no file from the LAN"
@@ -38,6 +38,6 @@ check_lan() {
   ping_all "$ns_lan" 10.77.0.1 20 0.01
   # When the container stops, its interface is gone with it, and the unit has no host.
   podman stop --time 5 lab >/dev/null || fail "the container does not stop"
-  wait_until 5 has_no_host || fail "the unit has a host still: $(ask iou show)"
+  wait_until 20 has_no_host || fail "the unit has a host still: $(ask iou show)"
 }
 has_no_host() { [ "$(ask iou show --json | "$python" -c 'import json, sys; print(len(json.load(sys.stdin)["peers"]))')" = 0 ]; }

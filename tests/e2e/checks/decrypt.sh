@@ -33,7 +33,7 @@ check_pings() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 20 0.01 -s 3000
   stop host TERM 10 || fail "the host did not stop cleanly"
-  wait_until 30 has_captured_all || fail "tshark has not captured 80 pings and replies: $(cat "$work/decrypt.out")"
+  wait_until 60 has_captured_all || fail "tshark has not captured 80 pings and replies: $(cat "$work/decrypt.out")"
   stop wire INT
   equal "pings before" "$(pings_in "$work/wire.pcapng")" 0
   local name

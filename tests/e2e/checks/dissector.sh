@@ -70,7 +70,7 @@ decode_link() {
   pings=$(echo_replies "$ns_host")
   [ "$pings" -ge 21 ] || fail "only $pings pings"
   stop host TERM 10 || fail "the host did not stop cleanly"
-  wait_until 30 has_bye "$work/wire.pcapng" || fail "the capture does not have the end"
+  wait_until 60 has_bye "$work/wire.pcapng" || fail "the capture does not have the end"
   stop wire INT
   [ -z "${KEEP_CAPTURES:-}" ] || cp "$work"/*.pcapng "$KEEP_CAPTURES"
   check_decoded "$work/host.pcapng" "$datagrams"

@@ -15,7 +15,7 @@ topology_dhcp() {
   ip -n "$ns_lan" addr add 10.77.0.2/24 dev lan0
   silence_interface "$ns_iou" lan0
   start_dhcp_server "$ns_wire" br0 10.99.0
-  wait_until 5 grep -q "sockets bound" "$work/dnsmasq.log" || fail "no DHCP server"
+  wait_until 20 grep -q "sockets bound" "$work/dnsmasq.log" || fail "no DHCP server"
   lease_address "$ns_host" fab0 && lease_address "$ns_iou" fab0 || fail "no lease"
   iou_address=$(address_of "$ns_iou"):7471
 }
@@ -39,7 +39,7 @@ begin_wire() {
 
 # end_wire FILTER: when the capture has such a packet, which is the last one.
 end_wire() {
-  wait_until 30 has_packet "$1" || fail "the capture does not have the end"
+  wait_until 60 has_packet "$1" || fail "the capture does not have the end"
   stop wire INT
 }
 
@@ -78,7 +78,7 @@ check_form() {
   begin_wire
   start_iou && start_host
   nic_up
-  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 20 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   ping_all "$ns_host" 10.77.0.2 100
   ping_all "$ns_lan" 10.77.0.1 20 0.012 -s 3000
   equal "leases" "$(cut -d' ' -f2 "$work/dnsmasq.leases" | sort | paste -sd' ')" \
@@ -89,7 +89,7 @@ check_form() {
   ip -n "$ns_lan" neigh flush dev lan0
   ping_all "$ns_lan" 10.77.0.1 1
   equal "nic0, as the LAN has found it" "$(neighbour_of "$ns_lan" lan0 10.77.0.1)" "$(mac_of "$ns_host" nic0)"
-  stop host TERM
+  stop host TERM || fail "the host does not stop"
   end_wire "udp.payload[0] == 4f && udp.payload[16:2] == 01:06"  # BYE
   packets "arp.opcode == 1 && arp.dst.proto_ipv4 == $(address_of "$ns_iou")" | has "Who has" || fail "nobody has asked for the unit"
   sources_of "$ns_host" udp.dstport
@@ -107,7 +107,7 @@ check_keyed() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 100
   for dscp in 0 46 48; do
-    wait_until 30 has_packet "udp.port == 7471 && ip.dsfield.dscp == $dscp" || fail "no datagram has the DSCP $dscp"
+    wait_until 60 has_packet "udp.port == 7471 && ip.dsfield.dscp == $dscp" || fail "no datagram has the DSCP $dscp"
   done
   stop wire INT
   # The system of a unit that is not there yet sends one back in an ICMP message.

@@ -49,7 +49,7 @@ bring_up_two() {
 states() { ask host show --json | "$python" -c 'import json, sys
 print(*(peer["state"] for peer in json.load(sys.stdin)["peers"]))'; }
 states_are() { [ "$(states)" = "$1" ]; }
-reply() { in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null; }
+reply() { in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null; }
 
 # Frames of the LAN for another address that the filter of nic0 lists.
 gets_listed() {
@@ -62,9 +62,15 @@ gets_listed() {
   return $got
 }
 
+# The list of nic0 does not have VLAN 20. Settings are on their way to a unit for a moment.
+drops_other_vlan() {
+  send_tagged 20 lan1
+  wait_until 3 counts iou2 lan.rx.drop.vlan 5
+}
+
 check_killed() {
   bring_up_two --failback 1
-  within "the other unit is on standby" 10000 states_are "up standby"
+  within "the other unit is on standby" 20000 states_are "up standby"
   ip -n "$ns_host" link set nic0 mtu 1400
   ask host vlan nic0 add 10 || fail "no VLAN"
   ask host filter nic0 add 02:00:00:00:00:99 || fail "no filter"
@@ -77,13 +83,12 @@ check_killed() {
   watches_from_now host
   kill_in_use
   comes_times host moved "${second#udp://}" 1
-  wait_until 3 counts host host.tx.announced $((announced + 1)) || fail "the LAN is not notified of the new way to nic0"
-  gets_listed || fail "the next unit does not have the filter: $(ask host filter nic0)"
+  wait_until 20 counts host host.tx.announced $((announced + 1)) || fail "the LAN is not notified of the new way to nic0"
+  wait_until 20 gets_listed || fail "the next unit does not have the filter: $(ask host filter nic0)"
   equal "interface" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"
   equal "MTU" "$(in_ns "$ns_host" cat /sys/class/net/nic0/mtu)" 1400
   equal "address" "$(mac_of "$ns_host" nic0)" "$mac"
-  send_tagged 20 lan1
-  wait_until 3 counts iou2 lan.rx.drop.vlan 5 || fail "the next unit does not have the list of VLANs"
+  wait_until 20 drops_other_vlan || fail "the next unit does not have the list of VLANs"
   [ "$(counter host host.unit.moves)" -ge 1 ] || fail "the move is not counted"
   come_back
   comes_times host standby "${first#udp://}" 1
@@ -95,13 +100,13 @@ check_killed() {
 kill_in_use() {
   pings_begin
   stop iou KILL
-  within "the next unit takes over" 5000 states_are "down up"
+  within "the next unit takes over" 20000 states_are "down up"
   pings_end "kill -9 of the unit in use"
 }
 come_back() {
   pings_begin
   start_first
-  within "back at the preferred unit" 10000 states_are "up standby"
+  within "back at the preferred unit" 20000 states_are "up standby"
   pings_within "failback" 5000
 }
 kill_and_come_back() {
@@ -115,40 +120,41 @@ kill_and_come_back() {
 check_never() {
   echo 'failback = "never"' >"$work/host.toml"
   bring_up_two --config "$work/host.toml"
-  within "the other unit is on standby" 10000 states_are "up standby"
+  within "the other unit is on standby" 20000 states_are "up standby"
   stop iou KILL
-  within "the next unit takes over" 10000 states_are "down up"
+  within "the next unit takes over" 20000 states_are "down up"
   start_first
-  within "the preferred unit is on standby" 10000 states_are "standby up"
+  within "the preferred unit is on standby" 20000 states_are "standby up"
   sleep 2
   equal "states, of a host that never goes back" "$(states)" "standby up"
   echo 'failback = 0' >"$work/host.toml"
   ask host reload || fail "the settings are not read again"
-  within "back at the preferred unit" 5000 states_are "up standby"
+  within "back at the preferred unit" 20000 states_are "up standby"
 }
 
 check_both_gone() {
   bring_up_two --failback 1
-  within "the other unit is on standby" 10000 states_are "up standby"
+  within "the other unit is on standby" 20000 states_are "up standby"
   stop iou KILL
   stop iou2 KILL
-  within "no carrier" 5000 carrier_is "$ns_host" nic0 0
+  within "no carrier" 20000 carrier_is "$ns_host" nic0 0
   start_next
-  within "traffic by the one that is back" 5000 reply
+  within "traffic by the one that is back" 20000 reply
   equal "states" "$(states)" "down up"
 }
 
 check_moved() {
   bring_up_two --failback 1
-  within "the other unit is on standby" 10000 states_are "up standby"
+  within "the other unit is on standby" 20000 states_are "up standby"
+  wait_until 20 grep -q "the I/O unit ${second#udp://} is on standby" "$work/host.log"
   equal "lines of the other unit at the start" "$(grep -c "the I/O unit ${second#udp://} is on standby" "$work/host.log")" 1
   watches_from_now host
   rounds=0
   gaps_within "planned moves" 100 5000 move_and_back
-  reply || fail "no traffic"
+  wait_until 20 reply || fail "no traffic"
   refuses 1 "is none of the I/O units" "$bin/splitnic" move shm://x --control "$work/host.sock"
   stop iou2 TERM
-  within "the other one is gone" 5000 states_are "up down"
+  within "the other one is gone" 20000 states_are "up down"
   refuses 1 "does not respond" "$bin/splitnic" move 2 --control "$work/host.sock"
   # All moves until now are events, and so is the other unit when it is back; the next move shows that no more are on their way.
   start_next
@@ -163,9 +169,9 @@ move_and_back() {
   rounds=$((rounds + 1))
   pings_begin
   ask host move 2 || fail "the host does not move"
-  within "moved" 5000 states_are "standby up"
+  within "moved" 20000 states_are "standby up"
   ask host move "$first" || fail "the host does not move back"
-  within "moved back" 5000 states_are "up standby"
+  within "moved back" 20000 states_are "up standby"
   pings_end "a planned move, and back"
 }
 
@@ -178,7 +184,7 @@ check_settings() {
   chmod 644 "$work/hosts-iou2.toml"
   next_options=(--queues 1)
   start_next
-  within "the other unit is on standby" 5000 states_are "up standby"
+  within "the other unit is on standby" 20000 states_are "up standby"
   ask host vlan nic0 add 10 && ask host vlan nic0 add 20 || fail "no VLAN"
   ask host filter nic0 add 02:00:00:00:00:99 && ask host filter nic0 multicast listed || fail "no filter"
   ask host ethtool nic0 -L combined 2 || fail "no number of queues"
@@ -186,20 +192,24 @@ check_settings() {
   ask host ethtool nic0 -K tso off || fail "no offloads"
   ask host qos nic0 set dscp 46 1 || fail "no service level"
   local before common
-  wait_until 10 has_all_settings || fail "the unit does not have all settings: $(settings_at iou)"
+  wait_until 20 has_all_settings || fail "the unit does not have all settings: $(settings_at iou)"
   before=$(settings_at iou) common=$(settings_at iou vlans queues)
   ask host move 2 || fail "the host does not move"
-  within "moved" 3000 states_are "standby up"
-  within "VLAN 10 is refused" 3000 eval 'ask host vlan nic0 | has "Refused: 10$"'
-  ask host vlan nic0 | has "Listed: 20$" || fail "VLANs at the next unit: $(ask host vlan nic0)"
-  ask host ethtool nic0 -l | has "Combined:.*1" || fail "queues at the next unit: $(ask host ethtool nic0 -l)"
-  equal "settings at the next unit but for VLANs and queues" "$(settings_at iou2 vlans queues)" "$common"
+  within "moved" 20000 states_are "standby up"
+  within "VLAN 10 is refused" 20000 eval 'ask host vlan nic0 | has "Refused: 10$"'
+  next_has_vlan() { ask host vlan nic0 | has "Listed: 20$"; }
+  wait_until 20 next_has_vlan || fail "VLANs at the next unit: $(ask host vlan nic0)"
+  next_has_queue() { ask host ethtool nic0 -l | has "Combined:.*1"; }
+  wait_until 20 next_has_queue || fail "queues at the next unit: $(ask host ethtool nic0 -l)"
+  next_has_settings() { [ "$(settings_at iou2 vlans queues)" = "$common" ]; }
+  wait_until 20 next_has_settings ||
+    fail "settings at the next unit but for VLANs and queues: $(settings_at iou2 vlans queues), not $common"
   sleep 2
   states_are "standby up" || fail "it went back, with --failback never"
   ask host move 1 || fail "the host does not move back"
-  within "moved back" 3000 states_are "up standby"
+  within "moved back" 20000 states_are "up standby"
   settings_are_back() { [ "$(settings_at iou)" = "$before" ]; }
-  within "the settings of before" 3000 settings_are_back
+  within "the settings of before" 20000 settings_are_back
   equal "refusals in the log" "$(grep -c "refused VLAN 10" "$work/host.log")" 1
 }
 # For the service levels the host connects once more, and then sets one after the other.
@@ -223,6 +233,6 @@ check_twice() {
   host_options=(--connect udp://10.99.0.3:7471)
   start_iou
   start_host
-  within "one is left out" 5000 states_are "up not used"
+  within "one is left out" 20000 states_are "up not used"
   nic_up
 }

@@ -24,7 +24,7 @@ super() {
   local sent
   begin_taking "$3" "$4" 1000
   sent=$(in_ns "$1" "$python" "$e2e/tool.py" super "$2" "$(mac_of "$3" "$4")" "$(mac_of "$1" "$2")" "${@:5}") || fail "not sent"
-  wait_until 5 is_whole "${@:5}"
+  wait_until 20 is_whole "${@:5}"
   sleep 0.25  # for what comes twice
   stop taker INT || true
   is_whole "${@:5}" || fail "$2, tags $5, sent $sent: $whole"
@@ -75,7 +75,7 @@ check_vlan_device() {
   fi
   vlan_over "$ns_host" nic0 10.78.0.1/24 || fail "no VLAN device over nic0"
   ip -n "$ns_host" link set v.in mtu 1492
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.78.0.2 >/dev/null
+  wait_until 20 in_ns "$ns_host" ping -q -c 1 -W 1 10.78.0.2 >/dev/null
   ping_all "$ns_host" 10.78.0.2 100
   ping_all "$ns_lan" 10.78.0.1 100
   make_blob 8

@@ -34,7 +34,7 @@ check_lan() {
     ip -n "$ns_host" link set nic0 master br0 && ip -n "$ns_host" link set vnet0 master br0 up || fail "no bridge of nic0 and vnet0"
   silence_interface "$ns_host" vnet0
   start_dhcp_server "$ns_lan" lan0
-  wait_until 5 grep -q "sockets bound" "$work/dnsmasq.log" || fail "no DHCP server"
+  wait_until 20 grep -q "sockets bound" "$work/dnsmasq.log" || fail "no DHCP server"
   make_blob 16
   start_web_server "$ns_lan" "$work/www"
   make_guest
@@ -53,7 +53,7 @@ check_lan() {
   equal "the file from the guest" "$(hash_of "$work/fetched")" "$wanted"
   # The unit is restarted, and the guest notices nothing but the pause.
   start pinger "$ns_lan" ping -D -i 0.012 -W 1 "$address"
-  sleep 0.5
+  wait_until 20 pings_have 20 || fail "no replies of the guest"
   stop iou TERM || fail "not a clean stop"
   start_iou
   pings_within "the guest over a clean restart of the I/O unit" 5000
