@@ -62,7 +62,8 @@ std::vector<Case> all_cases() {
                       &agent_trap_cases,
                       &agent_drop_cases,
                       &agent_table_cases,
-                      &agent_load_cases}) {
+                      &agent_load_cases,
+                      &agent_node_cases}) {
     auto some = group();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -166,6 +166,7 @@ std::vector<Case> agent_trap_cases();
 std::vector<Case> agent_drop_cases();
 std::vector<Case> agent_table_cases();
 std::vector<Case> agent_load_cases();
+std::vector<Case> agent_node_cases();
 
 std::vector<Case> all_cases();
 // Those that this end can play.

@@ -184,7 +184,7 @@ void HostAdmin::nic(const control::Request& request, control::ReplyFunction repl
   NicRun::start(
       *parsed,
       {own, control::version_text("splitnic-host"),
-       options_.units[host_->unit_in_use().value_or(0)].connect.text(), request.json},
+       options_.units[host_->unit_in_use().value_or(0)].text(), request.json},
       *host_,
       [this](std::size_t queue, NicRun::WithHost function) {
         return post_to(queue, [function = std::move(function)](control::Admin& admin) {

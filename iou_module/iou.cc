@@ -112,7 +112,7 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
                             const std::string& why, base::Time now) {
   now_ = now;
   std::size_t count = 0;
-  end_hosts([&](const AttachedHost& host) {
+  end_hosts([&](AttachedHost& host) {
     if (!which(host)) return false;
     ++count;
     report_disconnect(host, why);
@@ -121,15 +121,19 @@ std::size_t Iou::disconnect(const std::function<bool(const AttachedHost& host)>&
   return count;
 }
 
-void Iou::report_disconnect(const AttachedHost& host, const std::string& why) {
+void Iou::report_disconnect(AttachedHost& host, const std::string& why) {
   if (config_.queue == 0) {
     const std::string& name = host.identity().name();
     base::log_info({base::EventKind::kDisconnected, name},
                    "host " + name + " disconnected: " + why);
   }
-  if (host.is_up()) {
-    counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
-  }
+  count_down(host);
+}
+
+// Once for each that was counted as up, however it ends: the difference is the hosts that are here.
+void Iou::count_down(AttachedHost& host) {
+  if (!host.take_was_up()) return;
+  counters_.add(config_.queue > 0 ? IouCounter::kQueuesDown : IouCounter::kHostsDown);
 }
 
 fabric::MgmtReject Iou::refuse(IouCounter counter, std::string why, fabric::Mgmt& reply) {
@@ -234,12 +238,11 @@ void Iou::on_host_up(LanNic& nic, AttachedHost& host) {
 
 void Iou::on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) {
   const std::string& name = host.identity().name();
+  count_down(host);
   if (config_.queue > 0) {
-    counters_.add(IouCounter::kQueuesDown);
     base::log_debug("queue " + std::to_string(config_.queue) + " of host " + name +
                     " detached: " + why);
   } else {
-    counters_.add(IouCounter::kHostsDown);
     base::log_info({base::EventKind::kDisconnected, name}, "host " + name + " detached: " + why);
   }
   note_refused_access(host);

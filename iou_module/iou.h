@@ -185,7 +185,8 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   template <class Which>
   void end_hosts(Which&& which);
   void end_hosts_of_narrowed_links();
-  void report_disconnect(const AttachedHost& host, const std::string& why);
+  void report_disconnect(AttachedHost& host, const std::string& why);
+  void count_down(AttachedHost& host);
   void report_refusal(const fabric::Link& link, fabric::MgmtReject code, const fabric::Mgmt& reply);
   bool has_memory_for_host() const;
   void make_room();
@@ -193,6 +194,7 @@ class Iou final : public fabric::ConnectionHandler, private LanNicOwner {
   // LanNicOwner
   void on_host_up(LanNic& nic, AttachedHost& host) override;
   void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) override;
+  void on_host_gone(AttachedHost& host) override { count_down(host); }
   void on_lan_change(const lan::FramePort& port, const lan::PortState& before,
                      const lan::PortState& now) override;
   void on_host_change(const AttachedHost& host, const NicSettings& before) override;

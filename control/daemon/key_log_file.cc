@@ -49,14 +49,21 @@ base::Result<base::UniqueFd> open_private(const std::string& path, int flags) {
 }  // namespace
 
 base::Result<KeyLogFile> KeyLogFile::open(const std::string& path) {
-  auto fd = open_private(path, O_WRONLY | O_CREAT | O_APPEND);
+  auto fd = open_private(path, O_RDWR | O_CREAT | O_APPEND);
   if (!fd) return fd.error();
   return KeyLogFile(path, *std::move(fd));
 }
 
+// Of this queue, of another one or of an earlier program. An empty file has no last byte.
+bool KeyLogFile::ends_in_a_cut_line() const {
+  char last = '\n';
+  return ::lseek(fd_.get(), -1, SEEK_END) >= 0 && ::read(fd_.get(), &last, 1) == 1 && last != '\n';
+}
+
 void KeyLogFile::add(const fabric::session::KeyLogEntry& entry) {
   std::string line = fabric::session::text_of(entry);
-  const ssize_t written = ::write(fd_.get(), line.data(), line.size());
+  const bool may_add = !ends_in_a_cut_line() || ::write(fd_.get(), "\n", 1) == 1;
+  const ssize_t written = may_add ? ::write(fd_.get(), line.data(), line.size()) : -1;
   const int error = errno;
   fabric::session::cleanse(std::as_writable_bytes(std::span(line)));
   if (written == static_cast<ssize_t>(line.size()) || has_lost_) return;
@@ -76,12 +83,13 @@ base::Result<std::vector<fabric::session::KeyLogEntry>> read_key_log(const std::
   std::string_view rest = file->bytes;
   for (std::size_t line = 1; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    auto entry = fabric::session::parse_key_log_line(rest.substr(0, end));
-    if (!entry) {
+    const std::string_view text = rest.substr(0, end);
+    auto entry = fabric::session::parse_key_log_line(text);
+    if (!entry && !fabric::session::is_cut_key_log_line(text)) {
       return base::Error("key log " + path + ", line " + std::to_string(line) +
                          ", is none that --key-log writes");
     }
-    entries.push_back(*std::move(entry));
+    if (entry) entries.push_back(*std::move(entry));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return entries;

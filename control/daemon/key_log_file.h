@@ -1,6 +1,7 @@
 // The file of --key-log: the keys of the records of every handshake, for `splitnic decrypt`. Who
 // has it reads what crossed the links. One line is one write at the end of the file, so the queues
-// of a program may share it. Thread: the data thread.
+// of a program may share it. A disk that is full may cut a line: the next one begins behind a line
+// end, and readers leave out what was cut. Thread: the data thread.
 #pragma once
 
 #include <string>
@@ -23,13 +24,14 @@ class KeyLogFile {
 
  private:
   KeyLogFile(std::string path, base::UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  bool ends_in_a_cut_line() const;
 
   std::string path_;
   base::UniqueFd fd_;
   bool has_lost_ = false;
 };
 
-// Returns the keys of a file, which must be as KeyLogFile makes it.
+// Returns the keys of a file, which must be as KeyLogFile makes it, without lines that were cut.
 base::Result<std::vector<fabric::session::KeyLogEntry>> read_key_log(const std::string& path);
 
 }  // namespace splitnic::control

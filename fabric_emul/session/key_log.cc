@@ -40,6 +40,15 @@ std::optional<KeyLogEntry> parse_key_log_line(std::string_view line) {
   return entry;
 }
 
+// With any rest it would be one.
+bool is_cut_key_log_line(std::string_view line) {
+  if (line.size() >= kLineBytes) return false;
+  std::string whole = text_of(KeyLogEntry{});
+  whole.pop_back();
+  whole.replace(0, line.size(), line);
+  return parse_key_log_line(whole).has_value();
+}
+
 void RecordOpener::add(const KeyLogEntry& entry) {
   Key key{make_aead(best_aead_provider()), {}};
   CHECK(key.aead != nullptr);

@@ -27,6 +27,8 @@ struct KeyLogEntry {
 std::string text_of(const KeyLogEntry& entry);
 // Without its line end. Nothing for any other line.
 std::optional<KeyLogEntry> parse_key_log_line(std::string_view line);
+// Whether it is the begin of such a line, or empty: the disk had no room for the rest.
+bool is_cut_key_log_line(std::string_view line);
 
 class RecordOpener {
  public:

@@ -51,8 +51,8 @@ void SubnetManager::set_policy(const Topology& topology) {
   has_changed_ = true;
 }
 
-// A switch that never takes the whole of its table, as one that has more tables than the manager
-// knows, fails each round: from the second one on the gap is twice as long each time.
+// A switch that never takes the whole of its table fails each round: from the second one on the gap
+// is twice as long each time.
 base::Time SubnetManager::next_sweep_at() const {
   if (!has_changed_) return sweep_at_;
   return std::min(sweep_at_, begun_at_ + kSweepGapMin * (1 << std::max(failed_rounds_ - 1, 0)));
@@ -259,6 +259,7 @@ void SubnetManager::stand_by(ManagerId master) {
   }
   is_master_ = false;
   has_changed_ = false;
+  failed_rounds_ = 0;
   nodes_.stop();
   loads_.stop();
   end_round();

@@ -111,7 +111,7 @@ class SubnetManager final : private SubnetAgent::Manager {
   bool is_master_ = false, stands_by_ = false;
   bool has_changed_ = true;  // since the sweep began
   bool has_whole_view_ = false;
-  int failed_rounds_ = 0;  // since all tables were right
+  int failed_rounds_ = 0;  // since all tables were right, or another manager had the subnet
   SwitchRequests requests_;
   TableUpdate update_;
   NodeSetup nodes_;

@@ -138,8 +138,9 @@ TableUpdate::Outcome TableUpdate::on_reply(const SwitchRequests::Reply& reply, b
     in_force.is_whole = true;
     return Outcome::kNone;
   }
-  if (part.check != tables_of(target).check) return Outcome::kStale;
+  if (part.check != tables_of(target).check) return on_other_check(target, part.check);
   refusing_.erase(target.is->name);
+  waiting_.erase(target.is->name);
   in_force = tables_of(target);
   return Outcome::kNone;
 }
@@ -148,9 +149,26 @@ TableUpdate::Outcome TableUpdate::on_reply(const SwitchRequests::Reply& reply, b
 TableUpdate::Outcome TableUpdate::on_status(const Target& target, const Smp& reply) {
   if (reply.status == SmpStatus::kRefused && reply.manager.lid != Lid()) return Outcome::kRefused;
   if (reply.status != SmpStatus::kBad) return Outcome::kStale;
+  return reject(target, " rejects tables that its topology file does not allow");
+}
+
+// Behind the last part of the only table. A switch that has one for each input waits for the parts
+// of the others. A part of an earlier round that comes late looks the same, but not twice in a row.
+TableUpdate::Outcome TableUpdate::on_other_check(const Target& target, std::uint32_t check) {
+  const std::string& name = target.is->name;
+  const bool waits = file_.tables_per == TablesPer::kSwitch && check == in_force_.at(name).check;
+  if (!waits) waiting_.erase(name);
+  if (!waits || waiting_.insert(name).second) return Outcome::kStale;
+  waiting_.erase(name);
+  return reject(
+      target,
+      " waits for more tables than one: its topology file has tables = \"per_input\", and "
+      "that of the subnet manager has \"per_switch\"");
+}
+
+TableUpdate::Outcome TableUpdate::reject(const Target& target, const std::string& line) {
   if (refusing_.insert(target.is->name).second) {
-    base::log_warn("switch " + target.is->name +
-                   " rejects tables that its topology file does not allow" + kGiveTheSameFile);
+    base::log_warn("switch " + target.is->name + line + kGiveTheSameFile);
   }
   return Outcome::kRejected;
 }

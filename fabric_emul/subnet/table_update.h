@@ -21,8 +21,8 @@ namespace splitnic::fabric {
 
 class TableUpdate {
  public:
-  // After a reply. kStale: something is not as the sweep has found it. kRejected: the switch has no
-  // such tables. kRefused: it obeys another manager, the one that the reply names.
+  // After a reply. kStale: something is not as the sweep has found it. kRejected: the switch has
+  // other tables than the file. kRefused: it obeys another manager, the one that the reply names.
   enum class Outcome : std::uint8_t { kNone, kStale, kRejected, kRefused };
 
   // All outlive this. The requests are its own from begin() on until advance() returns false or
@@ -55,6 +55,8 @@ class TableUpdate {
   bool is_due(const Target& target);
   void request(const Target& target, base::Time now);
   Outcome on_status(const Target& target, const Smp& reply);
+  Outcome on_other_check(const Target& target, std::uint32_t check);
+  Outcome reject(const Target& target, const std::string& line);
   // The tables that this stage sets at the switch.
   const Tables& tables_of(const Target& target) const;
 
@@ -66,6 +68,7 @@ class TableUpdate {
   std::vector<Target> targets_;
   Stage stage_ = Stage::kRead;
   std::set<std::string> refusing_;  // and logged
+  std::set<std::string> waiting_;   // had all parts of the last round, and kept its tables
 };
 
 }  // namespace splitnic::fabric

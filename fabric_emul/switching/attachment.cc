@@ -305,9 +305,9 @@ bool Attachment::takes_smp(const ReceivedCell& cell, Lid from) {
   std::array<std::byte, kSmpBytesMax> reply;
   const std::size_t bytes = agent_.serve(*smp, link_, reply);
   counters_.add(bytes != 0 ? AttachmentCounter::kSmp : AttachmentCounter::kRxDropSmp);
-  if (bytes != 0) {
-    send_path_cell(link_, Lid(), link_.remote_lid(), kSubnetQpn, base::Bytes(reply).first(bytes));
-  }
+  const bool has_room = bytes == 0 || send_path_cell(link_, Lid(), link_.remote_lid(), kSubnetQpn,
+                                                     base::Bytes(reply).first(bytes));
+  if (!has_room) counters_.add(AttachmentCounter::kTxDropBlocked);
   if (agent_.given() != before) on_lids();
   return true;
 }

@@ -12,7 +12,7 @@ enum class AttachmentCounter {
   kTxCell,
   kTxControl,      // INIT and IDLE of paths
   kTxDropDown,     // datagram while there is no switch, or its name is not resolved
-  kTxDropBlocked,  // datagram, or its end, that did not fit the batch to the switch
+  kTxDropBlocked,  // datagram, its end, or a cell for the switch, that did not fit the batch to it
   kRxCell,
   kRxDropPeer,         // of a peer that is no switch
   kRxDropLid,          // for another LID than ours, or from none that a port may have

@@ -72,7 +72,9 @@ void Resolver::ask(std::uint64_t transaction, std::string_view name, base::Time 
   m.eui64 = hop_.local_eui64();
   m.instance = hop_.local_instance();
   m.private_data = base::as_bytes(name);
-  send_mgmt(hop_, base_, hop_.remote_lid(), m, paths_.first_partition());
+  if (!send_mgmt(hop_, base_, hop_.remote_lid(), m, paths_.first_partition())) {
+    counters_.add(AttachmentCounter::kTxDropBlocked);
+  }
   asked_at_ = now;
   ask_at_ = now + kRepeatAfter;
 }

@@ -97,6 +97,7 @@ void AttachedHost::notify(const lan::PortState& lan, base::Time now) {
 
 void AttachedHost::on_pair_up(messaging::ChannelPair&) {
   tx_.on_settings();
+  was_up_ = true;
   owner_.on_host_up(*this);
 }
 

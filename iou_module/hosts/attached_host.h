@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/memory_account.h"
@@ -110,6 +111,8 @@ class AttachedHost final : private messaging::PairOwner {
   // Closes the connection immediately and counts each frame that ends with it by its reason. No
   // effect on a closed host. REQUIRES has_ended().
   void close(base::Time now);
+  // Returns true once if its connection has been up: who calls it counts the end of that.
+  bool take_was_up() { return std::exchange(was_up_, false); }
   // Observes the link. Returns true if it has been down for HostLife::kAwayMax: then the host has
   // failed.
   bool expire(base::Time now) { return life_.expire(link_.up(), now); }
@@ -157,6 +160,7 @@ class AttachedHost final : private messaging::PairOwner {
   fabric::Link& link_;
   const fabric::PartitionKey partition_;
   const bool asks_any_nic_;
+  bool was_up_ = false;  // and its end is not counted yet
   HostAllowance allowance_;
   HostLife life_;
   HostNewsState news_;

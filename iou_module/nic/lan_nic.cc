@@ -120,7 +120,7 @@ bool LanNic::step(base::Time now) {
                          std::to_string(HostLife::kAwayMax / std::chrono::seconds(1)) + " s");
     }
   }
-  hosts_.remove_ended(now);
+  remove_ended(now);
   share_output();
   if (ownership_.step(now)) on_event();
   return made_progress;
@@ -130,6 +130,13 @@ base::Time LanNic::deadline() const {
   base::Time at = std::min({rx_.deadline(), nic_service_.deadline(), ownership_.deadline()});
   for (const auto& host : hosts_) at = std::min(at, host->deadline());
   return at;
+}
+
+void LanNic::remove_ended(base::Time now) {
+  for (const auto& host : hosts_) {
+    if (host->has_ended()) owner_.on_host_gone(*host);
+  }
+  hosts_.remove_ended(now);
 }
 
 // Only hosts that are here at the end of the iteration count: one that was refused, or has come
@@ -202,7 +209,7 @@ bool LanNic::is_drained() const {
 
 void LanNic::close_all(base::Time now) {
   for (const auto& host : hosts_) host->fail();
-  hosts_.remove_ended(now);
+  remove_ended(now);
   share_output();
   ownership_.end();
 }

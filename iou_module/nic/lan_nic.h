@@ -39,6 +39,8 @@ class LanNicOwner {
   virtual void on_host_up(LanNic& nic, AttachedHost& host) = 0;
   // The owner calls end() for it, now or later.
   virtual void on_host_down(LanNic& nic, AttachedHost& host, const std::string& why) = 0;
+  // The host has ended, for whatever reason, and is removed next.
+  virtual void on_host_gone(AttachedHost& host) = 0;
   // The NIC has another link state or MTU than before.
   virtual void on_lan_change(const lan::FramePort& port, const lan::PortState& before,
                              const lan::PortState& now) = 0;
@@ -129,6 +131,7 @@ class LanNic final : public HostOwner {
  private:
   void set_up(AttachedHost& host, base::Time now);
   void compare_name(AttachedHost& host) const;
+  void remove_ended(base::Time now);
   void share_output();
 
   const LanNicConfig config_;

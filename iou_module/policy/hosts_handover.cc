@@ -4,9 +4,13 @@
 
 namespace splitnic::iou {
 
-HostsHandover::HostsHandover(const std::vector<Queue>& queues, Known known,
+HostsHandover::HostsHandover(std::vector<Queue>& queues, Known known, std::uint64_t number,
                              std::function<void()> done)
-    : queues_(queues), known_(std::move(known)), done_(std::move(done)), left_(queues.size()) {}
+    : queues_(queues),
+      known_(std::move(known)),
+      number_(number),
+      done_(std::move(done)),
+      left_(queues.size()) {}
 
 std::optional<std::size_t> HostsHandover::begin() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
@@ -23,7 +27,8 @@ bool HostsHandover::post_to(std::size_t queue) {
 }
 
 // While it is open the control thread posts to the other queues, which takes microseconds. From the
-// moment at which it is for all, every queue has its command or is running it.
+// moment at which it is for all, every queue has its command or is running it. The next handover
+// may begin then, and its command be posted before the one that a queue posts to itself here.
 void HostsHandover::run_in(std::size_t queue) {
   if (outcome_.load() == Outcome::kOpen) {
     if (post_to(queue)) return;
@@ -31,7 +36,10 @@ void HostsHandover::run_in(std::size_t queue) {
     settle(Outcome::kForNone);
   }
   if (outcome_.load() == Outcome::kForNone) return;
-  queues_[queue].replace(known_);
+  if (Queue& to = queues_[queue]; number_ > to.newest) {
+    to.newest = number_;
+    to.replace(known_);
+  }
   if (left_.fetch_sub(1) == 1) done_();
 }
 

@@ -100,7 +100,7 @@ bool HostsReload::reload(const control::ReplyFunction& reply, const Config& conf
     return refuse(reply, Status::kFailed, known.error().text() + "; nothing has changed");
   }
   const std::string text = text_of_change(**known, config);
-  const auto handover = std::make_shared<HostsHandover>(queues_, *known, [reply, text] {
+  const auto handover = std::make_shared<HostsHandover>(queues_, *known, ++lists_, [reply, text] {
     reply({Status::kOk, text + "\n"});
   });
   if (const auto busy = handover->begin()) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ class HostsReload {
   Settings settings_;
   Known known_;
   std::vector<Queue> queues_;
+  std::uint64_t lists_ = 0;              // that were read for them
   std::atomic<bool> is_serving_{false};  // then the members above are those of the control thread
 };
 

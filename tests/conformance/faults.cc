@@ -182,10 +182,11 @@ void become_frame(base::MutableBytes message) {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* part : {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults,
-                     &lane_faults, &lane_restart_faults, &rule_faults, &agreement_faults,
-                     &repair_faults, &completion_faults, &spacing_faults, &cfg_faults, &host_faults,
-                     &switch_faults, &manager_faults, &agent_faults, &variant_faults}) {
+  for (auto* part :
+       {&link_faults, &cell_faults, &message_faults, &blind_faults, &key_faults, &lane_faults,
+        &lane_restart_faults, &rule_faults, &agreement_faults, &repair_faults, &completion_faults,
+        &spacing_faults, &cfg_faults, &host_faults, &switch_faults, &manager_faults, &agent_faults,
+        &agent_node_faults, &variant_faults}) {
     auto some = part();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

@@ -46,6 +46,7 @@ std::vector<Fault> host_faults();
 std::vector<Fault> switch_faults();
 std::vector<Fault> manager_faults();
 std::vector<Fault> agent_faults();
+std::vector<Fault> agent_node_faults();
 std::vector<Fault> variant_faults();  // of I/O units and hosts
 std::vector<Fault> all_faults();
 

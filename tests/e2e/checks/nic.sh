@@ -34,7 +34,7 @@ check_link() {
   ip -n "$ns_lan" link set lan0 down
   within "no link" 2000 row_is "Link detected" no
   nic -i | has "firmware-version: splitnic-iou .*, protocol 1 of 1" || fail "-i: $(nic -i)"
-  nic -i | has "bus-info: udp://${host_via:-$iou_address}" || fail "-i: $(nic -i)"
+  nic -i | has -xF "bus-info: $(way_of "$host_via")" || fail "-i: $(nic -i)"
   nic -i | has -x "supports-statistics: yes" || fail "-i: $(nic -i)"
   in_form_of_ethtool -i
   nic --json | "$python" -c 'import json, sys

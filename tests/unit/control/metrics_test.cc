@@ -14,6 +14,11 @@
 #include "control/metrics/metrics_server.h"
 #include "control/metrics/metrics_text.h"
 #include "control/report/counter_texts.h"
+#include "fabric_emul/subnet/subnet_counters.h"
+#include "fabric_emul/switching/attachment_counters.h"
+#include "fabric_emul/switching/datagram_gate.h"
+#include "fabric_emul/switching/router_counters.h"
+#include "fabric_emul/switching/switch_counters.h"
 #include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/unit_snapshot.h"
@@ -108,6 +113,21 @@ TEST(CounterTexts, a_family_shares_a_sentence_and_a_stranger_has_none) {
   EXPECT_EQ(counter_text("switch.port12.rx.cell"), counter_text("switch.port3.rx.cell"));
   EXPECT_EQ(counter_text("switch.port12"), "");
   EXPECT_EQ(counter_text(""), "");
+}
+
+template <typename Counter>
+void expect_sentences() {
+  for (const std::string_view name : base::CounterNames<Counter>::kNames) {
+    EXPECT_FALSE(counter_text(name).empty()) << name;
+  }
+}
+
+TEST(CounterTexts, each_counter_of_a_switch_has_a_sentence) {
+  expect_sentences<fabric::SwitchCounter>();
+  expect_sentences<fabric::RouterCounter>();
+  expect_sentences<fabric::SubnetCounter>();
+  expect_sentences<fabric::AttachmentCounter>();
+  expect_sentences<fabric::GateCounter>();
 }
 
 TEST(MetricsAddressTest, only_loopback_unless_it_is_requested) {

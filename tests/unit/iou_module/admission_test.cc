@@ -2,6 +2,7 @@
 // process of user 1000 + N on this machine.
 #include "iou_module/admission.h"
 
+#include "tests/support/log_lines.h"
 #include "tests/unit/iou_module/unit_harness.h"
 
 namespace splitnic::iou::harness {
@@ -126,9 +127,11 @@ TEST_F(AdmissionTest, H_2_rights_that_a_reload_takes_away_end_at_once) {
   ASSERT_EQ(harness.filter(first, {}, true).status, CfgStatus::kOk);
   ASSERT_TRUE(second.push(frame_of(kPeer, mac_number(2), 1)));
   ASSERT_TRUE(harness.run_until([&] { return first.got.size() == 1; }));
+  const support::LogLines log;
   replace({entry(1, "office", 1), entry(2, "lab")});
   EXPECT_FALSE(first.up()) << "it has to find out";
   EXPECT_EQ(harness.count("iou.hosts.downs"), 1U);
+  EXPECT_EQ(log.count("detached: its rights do not permit all of its settings any more"), 1U);
   ASSERT_TRUE(second.push(frame_of(kPeer, mac_number(2), 2)));
   harness.run(5ms);
   EXPECT_EQ(first.got.size(), 1U);

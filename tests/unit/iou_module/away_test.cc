@@ -146,6 +146,8 @@ TEST(AwayTest, a_host_that_does_not_come_back_loses_its_address) {
   harness.run(3s);
   EXPECT_EQ(harness.unit->hosts().size(), 1U);
   EXPECT_EQ(harness.count("iou.hosts.silent"), 1U);
+  EXPECT_EQ(harness.count("iou.hosts.ups"), 2U);
+  EXPECT_EQ(harness.count("iou.hosts.downs"), 1U);
   ASSERT_TRUE(other.push(frame_of(mac_number(1), mac_number(2), 1)));
   harness.run(5ms);
   EXPECT_EQ(harness.written[0].size(), 1U) << "it may be on the LAN now";

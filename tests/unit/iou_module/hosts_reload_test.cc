@@ -6,8 +6,12 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <future>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "fabric_emul/session/keys.h"
 #include "tests/support/temp_folder.h"
@@ -44,7 +48,8 @@ class HostsReloadTest : public ::testing::Test {
             [this, i](HostsReload::Known all) { has_[i] = std::move(all); }};
   }
   bool post(std::size_t i, std::function<void()> command) {
-    if (i == 1 && before_second_) before_second_();
+    const auto& before = i == 0 ? before_first_ : before_second_;
+    if (before) before();
     if (is_busy_[i]) return false;
     commands_[i].push_back(std::move(command));
     return true;
@@ -86,7 +91,7 @@ class HostsReloadTest : public ::testing::Test {
   bool is_busy_[2] = {};
   std::vector<std::function<void()>> commands_[2];
   HostsReload::Known has_[2];
-  std::function<void()> before_second_;  // when the second one is about to get a command
+  std::function<void()> before_first_, before_second_;  // when that one is about to get a command
   std::optional<control::Reply> reply_;
 };
 
@@ -171,6 +176,39 @@ TEST_F(HostsReloadTest, B_04_a_faster_queue_that_gets_busy_fails_it) {
   };
   EXPECT_FALSE(reload());
   expect_nothing_has_changed("queue 0 is busy");
+}
+
+// Queue 0 is stopped for a moment where it posts the first list to itself, and gets the second one
+// meanwhile.
+TEST_F(HostsReloadTest, B_04_of_two_reloads_in_quick_order_the_later_one_stays) {
+  start();
+  std::promise<void> has_come, may_post;
+  std::thread of_first;
+  before_first_ = [&, here = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() == here) return;
+    has_come.set_value();
+    may_post.get_future().wait();
+  };
+  before_second_ = [&] {
+    if (of_first.joinable()) return;
+    of_first = std::thread([this] { run(0); });
+    has_come.get_future().wait();
+  };
+  std::vector<std::string> replies;
+  const auto reply = [&replies](const control::Reply& one) { replies.push_back(one.text); };
+  write("[hosts.a]\nuid = 1\n");
+  EXPECT_TRUE(reload_.reload(reply));
+  write("[hosts.c]\nuid = 3\n");
+  EXPECT_TRUE(reload_.reload(reply));
+  may_post.set_value();
+  of_first.join();
+  finish();
+  EXPECT_EQ(has_[0], has_[1]);
+  EXPECT_NE(has_[0]->find(UserId{3}), nullptr);
+  EXPECT_EQ(has_[0]->find(UserId{1}), nullptr);
+  EXPECT_EQ(replies, (std::vector<std::string>{"1 host: 0 added, 1 removed, 0 changed\n",
+                                               "1 host: 1 added, 1 removed, 0 changed\n"}));
+  EXPECT_TRUE(is_nothing_posted());
 }
 
 TEST_F(HostsReloadTest, before_it_serves_and_without_a_file_it_is_refused) {

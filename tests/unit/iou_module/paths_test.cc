@@ -37,6 +37,8 @@ TEST_F(PathsTest, a_process_that_comes_by_another_path_takes_its_place_at_once) 
   ASSERT_EQ(harness.unit->hosts_up(), 1U);
   harness.lan().queue(frame_of(mac_number(1), kPeer));
   EXPECT_TRUE(harness.run_until([&] { return second.got.size() == 1; }));
+  EXPECT_EQ(harness.count("iou.hosts.ups"), 2U);
+  EXPECT_EQ(harness.count("iou.hosts.downs"), 1U) << "the connection by the first path";
 }
 
 TEST_F(PathsTest, another_process_of_the_node_does_not) {

@@ -56,12 +56,16 @@ TEST_F(KeyLogTest, no_other_line_is_taken) {
   const std::string line = log_[1].substr(0, 80);
   for (std::size_t bytes = 0; bytes < line.size(); ++bytes) {
     EXPECT_FALSE(parse_key_log_line(line.substr(0, bytes))) << bytes;
+    EXPECT_TRUE(is_cut_key_log_line(line.substr(0, bytes))) << bytes;
   }
+  EXPECT_FALSE(is_cut_key_log_line(line));
   EXPECT_FALSE(parse_key_log_line(line + "0"));
+  EXPECT_FALSE(is_cut_key_log_line(line + "0"));
   for (const std::size_t at : {0U, 6U, 7U, 15U, 16U, 79U}) {
     std::string wrong = line;
     wrong[at] = 'x';
     EXPECT_FALSE(parse_key_log_line(wrong)) << at;
+    EXPECT_FALSE(is_cut_key_log_line(wrong.substr(0, at + 1))) << at;
   }
 }
 

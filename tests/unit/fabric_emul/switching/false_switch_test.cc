@@ -12,6 +12,7 @@
 #include "fabric_emul/switching/attachment.h"
 #include "fabric_emul/switching/path_cell.h"
 #include "fabric_emul/wire/flit.h"
+#include "fabric_emul/wire/smp.h"
 #include "tests/support/counter_sum.h"
 #include "tests/unit/fabric_emul/switching/router_world.h"
 #include "tests/unit/fabric_emul/switching/switch_world.h"
@@ -224,6 +225,26 @@ TEST_F(FalseSwitchTest, what_does_not_fit_the_batch_to_a_blocked_switch_is_dropp
   EXPECT_EQ(count("path.tx.cell") + count("path.tx.drop.blocked"), 65U);
   EXPECT_GT(count("path.tx.drop.blocked"), 0U);
   EXPECT_EQ(attachment->send(unit, datagrams, kStride), Underlay::SendStatus::kBlocked);
+}
+
+// Those of the agent, to a subnet manager that asks while the switch takes nothing.
+TEST_F(FalseSwitchTest, replies_that_do_not_fit_the_batch_to_a_blocked_switch_are_counted) {
+  attach(3);
+  Smp get;
+  get.manager = {Lid(1), 5};
+  get.route.hops = get.hop = 1;
+  get.route.ports[0] = 3;
+  std::array<std::byte, kSmpBytesMax> bytes;
+  const base::Bytes smp = base::Bytes(bytes).first(emit_smp(bytes, get));
+  std::uint64_t asked = 0;
+  for (; asked < 10'000 && count("path.tx.drop.blocked") == 0; ++asked) {
+    ASSERT_TRUE(send_path_cell(sw->link(), Lid(1), Lid(), kSubnetQpn, smp));
+    sw->port.flush(clock.now());
+    while (attachment->receive()) {
+    }
+  }
+  EXPECT_EQ(count("path.tx.drop.blocked"), 1U);
+  EXPECT_EQ(count("path.smp"), asked);
 }
 
 }  // namespace false_switch_test

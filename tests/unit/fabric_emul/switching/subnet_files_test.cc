@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
+#include "tests/support/log_lines.h"
 #include "tests/unit/fabric_emul/switching/subnet_world.h"
 
 namespace splitnic::fabric {
@@ -45,13 +47,15 @@ TEST(SubnetFilesTest,
   EXPECT_TRUE(world.run_until(3s, [&] { return world.has_tables_of(older); }));
 }
 
-// s3 has one table, and the manager one for each input: it is left out, and the others get tables.
-TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_no_other) {
+// s3 has the one kind of tables and the manager the other: s3 is left out, and the others get
+// tables.
+void expect_left_out(TablesPer per, const std::string& line) {
   Topology file = ring(4);
-  file.tables_per = TablesPer::kInput;
+  file.tables_per = per;
   World world(file);
   Topology other = world.file;
-  other.tables_per = TablesPer::kSwitch;
+  other.tables_per = per == TablesPer::kInput ? TablesPer::kSwitch : TablesPer::kInput;
+  const support::LogLines log;
   for (const char* name : {"s2", "s4"}) world.start(name);
   world.start("s1", 5);
   world.start_by("s3", other);
@@ -69,6 +73,7 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_n
     });
   }));
   EXPECT_FALSE(world.boxes.at("s1")->manager->found().contains("s3"));
+  EXPECT_EQ(log.count(line), 1U) << log.text();
   // It is not tried once more each time a node of it comes or goes.
   world.run(1s);
   const std::uint64_t rounds = world.count("s1", SubnetCounter::kRound);
@@ -80,11 +85,33 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_n
   EXPECT_TRUE(world.run_until(5s, [&] { return world.has_tables_without({}); }));
 }
 
-// s3 has a table for each input, and the manager one: what it sets there is never all of them.
-TEST(SubnetFilesTest, S004_19_P_SUBN_13_rounds_that_fail_each_time_begin_no_sweep_after_the_other) {
-  World world(ring(3));
+TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_rejects_its_tables_stops_no_other) {
+  expect_left_out(TablesPer::kInput, "switch s3 rejects tables");
+}
+
+// It takes what it gets, and nothing of that comes into force.
+TEST(SubnetFilesTest, S004_19_P_SUBN_14_a_switch_that_waits_for_more_tables_stops_no_other) {
+  expect_left_out(TablesPer::kSwitch,
+                  "switch s3 waits for more tables than one: its topology file has tables = "
+                  "\"per_input\", and that of the subnet manager has \"per_switch\"");
+}
+
+// By this file s3 has a table for a port that it does not report, so what a manager with the file
+// of the world sets there is never all of them.
+Topology with_an_input_more(const World& world) {
   Topology other = world.file;
-  other.tables_per = TablesPer::kInput;
+  other.nodes.push_back({"n9", Lid(600), {"s3", 5}});
+  return other;
+}
+Topology ring_by_input() {
+  Topology file = ring(3);
+  file.tables_per = TablesPer::kInput;
+  return file;
+}
+
+TEST(SubnetFilesTest, S004_19_P_SUBN_13_rounds_that_fail_each_time_begin_no_sweep_after_the_other) {
+  World world(ring_by_input());
+  const Topology other = with_an_input_more(world);
   world.start("s1", 5);
   world.start("s2");
   world.start_by("s3", other);
@@ -103,6 +130,30 @@ TEST(SubnetFilesTest, S004_19_P_SUBN_13_rounds_that_fail_each_time_begin_no_swee
   world.run(1s);
   world.set_cut(0, true);  // s1 - s2
   EXPECT_TRUE(world.run_until(1500ms, [&] { return world.has_tables_without({0}); }));
+}
+
+// Rounds that failed before are of no concern to who stands by: it follows its own changes at once.
+TEST(SubnetFilesTest, S004_19_P_SUBN_13_a_manager_that_stands_by_forgets_the_rounds_that_failed) {
+  World world(ring_by_input());
+  const Topology other = with_an_input_more(world);
+  world.start("s2", 5);
+  world.start_by("s3", other);
+  world.run(4s);
+  const SubnetManager& s2 = *world.boxes.at("s2")->manager;
+  ASSERT_TRUE(s2.is_master());
+  ASSERT_GE(world.count("s2", SubnetCounter::kRound), 7U) << "each fails";
+  world.start("s1", 7);
+  ASSERT_TRUE(world.run_until(5s, [&] { return !s2.is_master(); }));
+  const std::uint64_t before = world.count("s2", SubnetCounter::kSweep);
+  ASSERT_TRUE(
+      world.run_until(1s, [&] { return world.count("s2", SubnetCounter::kSweep) != before; }));
+  const std::uint64_t sweeps = world.count("s2", SubnetCounter::kSweep);
+  world.boxes.at("s3")->sw.send_bye(world.clock.now());
+  world.settle();
+  world.kill("s3");
+  world.run(60ms);
+  EXPECT_FALSE(s2.is_master());
+  EXPECT_GT(world.count("s2", SubnetCounter::kSweep), sweeps);
 }
 
 }  // namespace subnet_files_test
