@@ -80,20 +80,41 @@ base::Status parse_sizes(const BenchArguments& typed, BenchOptions& out) {
   return bench::check_pieces(run);
 }
 
+constexpr std::size_t kPeersMax = 4;  // ports of an adapter, and links of a queue pair
+
+// --peer behind the first: of the same listener, each by another port.
+base::Status parse_other_peers(const BenchArguments& typed, BenchOptions& out) {
+  if (typed.peers.size() > kPeersMax) {
+    return base::Error("bench: --peer may be given up to " + std::to_string(kPeersMax) + " times");
+  }
+  for (std::size_t i = 1; i < typed.peers.size(); ++i) {
+    auto endpoint = control::parse_endpoint(typed.peers[i]);
+    if (!endpoint) return endpoint.error().within("--peer");
+    if (out.endpoint.is_shm() || endpoint->is_shm()) {
+      return base::Error(
+          "bench: several --peer are addresses of one listener over UDP: shm has "
+          "one way only");
+    }
+    out.other_endpoints.push_back(*std::move(endpoint));
+  }
+  return {};
+}
+
 // Where the other end is.
 base::Status check_place(const BenchArguments& typed, BenchOptions& out) {
-  const int places = int{!typed.peer.empty()} + int{!typed.listen.empty()} + int{typed.loopback};
+  const int places = int{!typed.peers.empty()} + int{!typed.listen.empty()} + int{typed.loopback};
   if (places != 1) {
     return base::Error("bench: one of --peer, --listen and --loopback is needed");
   }
   out.run.is_loopback = typed.loopback;
   if (typed.loopback) return {};
-  out.is_listening = typed.peer.empty();
+  out.is_listening = typed.peers.empty();
   const std::string option = out.is_listening ? "--listen" : "--peer";
-  auto endpoint = endpoint_option(option, out.is_listening ? typed.listen : typed.peer);
+  auto endpoint = endpoint_option(option, out.is_listening ? typed.listen : typed.peers.front());
   if (!endpoint) return endpoint.error();
   out.endpoint = *std::move(endpoint);
   out.run.is_shm = out.endpoint.is_shm();
+  if (auto others = parse_other_peers(typed, out); !others) return others;
   return control::check_lab(typed.insecure_lab, option, out.endpoint);
 }
 
@@ -149,7 +170,14 @@ base::Result<bench::Row> measure_one(const BenchOptions& options, const bench::E
   }
   auto carrier = open_carrier(options);
   if (!carrier) return carrier.error();
+  std::vector<control::Carrier> others;  // outlive the end
+  for (const control::Endpoint& endpoint : options.other_endpoints) {
+    auto other = control::connect_carrier(endpoint, {});
+    if (!other) return other.error().within(endpoint.text());
+    others.push_back(*std::move(other));
+  }
   bench::FabricEnd end(*carrier->underlay, config);
+  for (const control::Carrier& other : others) end.add_port(*other.underlay, other.peer);
   const auto connected = end.connect(carrier->peer, run, kPatience);
   if (!connected && !end.has_link() && connected.error().errno_value() == ETIMEDOUT) {
     return base::Error("no program listens at " + options.endpoint.text() +
@@ -206,8 +234,10 @@ void add_bench(CLI::App& app, BenchArguments& into) {
   auto* bench = app.add_subcommand("bench", "Bandwidth and latency of the fabric itself");
   bench->add_option("op", into.op, "The operation to measure: write, send, read or fetchop")
       ->type_name("");
-  add_endpoint(*bench, "--peer", into.peer,
-               "Address of the other end: udp://ADDRESS:PORT or shm://NAME");
+  control::add_repeated(*bench, "--peer", into.peers,
+                        "Address of the other end: udp://ADDRESS:PORT or shm://NAME; several of "
+                        "one listener: rc sends by all of them, each over another port",
+                        "ADDR");
   add_endpoint(*bench, "--listen", into.listen, "Serve the ends that measure");
   bench->add_flag("--loopback", into.loopback,
                   "Both ends are queue pairs of one adapter, in this process");
@@ -255,6 +285,9 @@ base::Result<BenchOptions> check_bench(const BenchArguments& typed) {
   if (!op) return op.error();
   out.run.op = *op;
   if (auto service = parse_service(typed, out.run); !service) return service.error();
+  if (!out.other_endpoints.empty() && out.run.service != fabric::Service::kRc) {
+    return base::Error("bench: several --peer need --service rc, which sends by all of them");
+  }
   if (auto pieces = parse_pieces(typed.pieces, out.run); !pieces) return pieces.error();
   const auto seconds = seconds_option("--seconds", typed.seconds, kSecondsMin, kSecondsMax);
   if (!seconds) return seconds.error();

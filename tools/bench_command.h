@@ -15,7 +15,8 @@ namespace splitnic::tools {
 
 // As typed.
 struct BenchArguments {
-  std::string op, peer, listen;
+  std::string op, listen;
+  std::vector<std::string> peers;
   std::string service, queue_pairs, pieces;  // "": not typed
   std::vector<std::string> sizes;
   std::string seconds = "1";
@@ -27,8 +28,9 @@ struct BenchArguments {
 
 struct BenchOptions {
   bool is_listening = false;
-  control::Endpoint endpoint;  // without --loopback
-  bench::Run run;              // repeated for each size
+  control::Endpoint endpoint;                      // without --loopback
+  std::vector<control::Endpoint> other_endpoints;  // of the same listener, by other ports
+  bench::Run run;                                  // repeated for each size
   std::vector<std::size_t> sizes;
   bool has_default_sizes = false;  // those that the path and the service carry are measured
   bool json = false;

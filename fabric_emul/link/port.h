@@ -86,6 +86,11 @@ class Port {
   // Clean stop: sends BYE to every peer that is up. They see their link down at once.
   void send_bye(base::Time now);
 
+  // Calls f(Link&) for each of its links, also for those that are not up.
+  template <class OnLink>
+  void for_each_link(OnLink&& f) {
+    for (const auto& link : links_) f(static_cast<Link&>(*link));
+  }
   // Returns the link whose peer has this LID; nullptr if there is none.
   Link* by_lid(Lid lid);
   Underlay& underlay() { return context_.underlay; }

@@ -154,6 +154,12 @@ void CellRecords::lose_some(std::size_t count) {
   }
 }
 
+void CellRecords::lose_paths(PathMask paths) {
+  for (std::size_t i = 0; i < ring_.size(); ++i) {
+    if (ring_[i].state == State::kInFlight && (mask_of(ring_[i]) & paths) != 0) mark_lost(i);
+  }
+}
+
 CellRecords::Record& CellRecords::oldest_lost() {
   while (lost_hint_ < ring_.size() && ring_[lost_hint_].state != State::kLost) ++lost_hint_;
   CHECK(lost_hint_ < ring_.size());

@@ -113,6 +113,8 @@ class CellRecords {
   void lose_reported();
   // Marks the next `count` cells in flight behind the oldest as lost.
   void lose_some(std::size_t count);
+  // Marks all cells in flight by these paths as lost: nothing of them comes any more.
+  void lose_paths(PathMask paths);
 
   // The oldest lost cell. REQUIRES lost_count() > 0.
   Record& oldest_lost();

@@ -1,7 +1,7 @@
 // Chooses the path of the next cells when the peer's port has several LIDs. Cells of one message go
 // by all paths [S000-46]: a path gets a quantum of cells, and the next quantum is that of the path
 // with the fewest bytes in flight, so a slow path gets less. One that carries nothing is passed
-// over (fabric_emul/link/path_health.h). Pure.
+// over, as `Health` has it: PathHealth, or the PathSet of a queue pair. Pure.
 #pragma once
 
 #include <algorithm>
@@ -28,16 +28,19 @@ class PathChoice {
   }
   // The path has sent its quantum, or it carries nothing any more. With one path there is nothing
   // to choose.
-  bool is_quantum_used(const PathHealth& health, base::Time now) const {
+  template <class Health>
+  bool is_quantum_used(const Health& health, base::Time now) const {
     return count_ > 1 && (left_ == 0 || health.is_avoided(path_, now));
   }
   // Chooses the path of the next quantum. REQUIRES several.
-  void begin_quantum(const BytesByPath& bytes_in_flight, const PathHealth& health, base::Time now) {
+  template <class Health>
+  void begin_quantum(const BytesByPath& bytes_in_flight, const Health& health, base::Time now) {
     choose(count_, bytes_in_flight, health, now);
   }
   // The same, for a cell that was lost by this path: it takes another that carries cells.
+  template <class Health>
   void begin_quantum_elsewhere(unsigned lost_by, const BytesByPath& bytes_in_flight,
-                               const PathHealth& health, base::Time now) {
+                               const Health& health, base::Time now) {
     path_ = lost_by % count_;
     choose(count_ - 1, bytes_in_flight, health, now);
     if (health.is_avoided(path_, now) && !health.is_avoided(lost_by % count_, now)) {
@@ -53,7 +56,8 @@ class PathChoice {
  private:
   // The best of the `candidates` paths behind the current one. If all carry nothing, the one whose
   // silence was reported the longest ago: others were tried since.
-  void choose(unsigned candidates, const BytesByPath& bytes_in_flight, const PathHealth& health,
+  template <class Health>
+  void choose(unsigned candidates, const BytesByPath& bytes_in_flight, const Health& health,
               base::Time now) {
     left_ = kQuantumCells;
     unsigned best = (path_ + 1) % count_;

@@ -115,8 +115,10 @@ base::Status Qp::post_recv(const RecvWr& wr) {
 bool Qp::is_from_peer(const MacHeader& header, const Link& link) const {
   if (header.service != context_.service) return false;
   if (!is_connected(context_.service)) return true;
-  return context_.link == &link && header.slid == context_.attr.remote_lid &&
-         header.sqpn == context_.attr.remote_qpn;
+  const bool is_by_own = context_.link == &link && header.slid == context_.attr.remote_lid;
+  const bool is_by_other = !is_by_own && context_.paths.spans() && context_.paths.takes(link) &&
+                           header.slid == link.remote_lid();
+  return (is_by_own || is_by_other) && header.sqpn == context_.attr.remote_qpn;
 }
 
 // Counts a cell that is not for this queue pair.
@@ -147,7 +149,7 @@ void Qp::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time n
   else if (cell.header.op == Op::kRdmaReadResp || cell.header.op == Op::kFetchOpResp)
     on_response(cell, now);
   else
-    responder_.on_cell(cell, raw, link, now);
+    responder_.on_cell(cell, raw, now);
   settle();
 }
 
@@ -183,7 +185,7 @@ void Qp::on_response(const CellView& cell, base::Time now) {
 }
 
 void Qp::end_batch(base::Time now) {
-  if (context_.link != nullptr && context_.link->up()) responder_.end_batch(*context_.link, now);
+  if (context_.paths.is_any_up()) responder_.end_batch(now);
   send_terminate();
   settle();
 }

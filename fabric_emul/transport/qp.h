@@ -85,9 +85,24 @@ class Qp {
   // the packet CRC is end to end [S000-33].
   void connect(Link& link, bool peer_sends_packet_crc) {
     context_.link = &link;
+    context_.paths.begin(link);
     context_.sets_packet_crc = context_.wants_packet_crc || link.crosses_routers();
     context_.checks_packet_crc = peer_sends_packet_crc;
   }
+  // Both ends take cells of this connection on each link between the two nodes, qp_links.cc
+  // [S000-46]. Behind connect(); `mcp` is that of the connection.
+  bool wants_links() const { return context_.wants_links; }
+  void span_links(std::uint16_t mcp) { context_.paths.span(context_.attr.sl, mcp); }
+  const PathSet& paths() const { return context_.paths; }
+  // A link of the adapter is up: it is used if it leads to the same node. Returns true if it stands
+  // for this queue pair from now on, because the one that did is down.
+  bool join_link(Link& link);
+  // A link is down: what is in flight by it is sent by the others. Returns true if another one
+  // stands for this queue pair from now on.
+  bool lose_link(const Link& link);
+  // The link is another peer's from now on. Returns false, and changes nothing, where this queue
+  // pair has no other that is up.
+  bool leave_link(const Link& link);
   void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
   // The first numbers that its next connection sends, unless modify() gives others. REQUIRES RESET.
   void set_start(Psn psn, Lcn lcn) {
@@ -146,8 +161,10 @@ class Qp {
   bool admits(const MacHeader& header, const Link& link);
   bool can_reply() const {
     const Link* link = context_.link;
+    if (link != nullptr && context_.paths.spans()) return context_.paths.is_any_ready();
     return link != nullptr && link->up() && !link->blocked(link->lane_of(context_.attr.sl));
   }
+  void use_as_own(Link& link);
   void on_reply(const CellView& cell, base::Time now);
   void on_response(const CellView& cell, base::Time now);
   void settle();
@@ -176,13 +193,15 @@ class Qp {
 template <class ByLid>
 unsigned Qp::transmit(base::Time now, unsigned cells_max, ByLid&& by_lid) {
   unsigned sent = 0;
-  if (responder_.has_responses_due() && may_receive() && context_.link->up()) {
-    sent = responder_.send_responses(*context_.link, now, cells_max);
+  if (responder_.has_responses_due() && may_receive() && context_.paths.is_any_up()) {
+    sent = responder_.send_responses(now, cells_max);
     settle();
   }
   if (!may_send()) return sent;
   if (is_connected(context_.service)) {
-    if (context_.link->up()) sent += requester_.transmit(*context_.link, now, cells_max - sent);
+    if (context_.paths.is_any_up()) {
+      sent += requester_.transmit(*context_.link, now, cells_max - sent);
+    }
   } else if (context_.service == Service::kRd) {
     sent += transmit_rd(now);
   } else {

@@ -10,6 +10,7 @@
 #include "fabric_emul/link/link.h"
 #include "fabric_emul/mem/mrwt.h"
 #include "fabric_emul/transport/cq.h"
+#include "fabric_emul/transport/path_set.h"
 #include "fabric_emul/transport/qp_attr.h"
 #include "fabric_emul/transport/qp_state.h"
 #include "fabric_emul/transport/transport_counters.h"
@@ -38,6 +39,7 @@ struct QpContext {
   PdId pd{};
   PartitionKey partition = kDefaultPartition;  // one of the adapter's
   Link* link = nullptr;                        // connected services: where the remote queue pair is
+  PathSet paths{};  // the same: how cells get there, by that link at least
   QpState state = QpState::kReset;
   QpAttr attr{};
   EeTable* contexts = nullptr;      // RD: those of the adapter
@@ -52,6 +54,7 @@ struct QpContext {
   bool has_send_fault = false;      // all but RC: the send queue goes to SQE
   bool has_drain_fault = false;     // the send queue goes to SQD [S002-32]
   bool registers_in_queue = false;  // Enable Send Queue based registration [S002-29]
+  bool wants_links = false;         // RC: spans links if its peer does [S000-46]
   FailureOption failure_option = FailureOption::kReactive;
   std::optional<MemoryHandle> terminates{};  // RC: a TERMINATE reports the fault of this key
   bool has_refused_access = false;           // a remote access error was reported to the peer

@@ -83,8 +83,10 @@ class Requester {
   void start(std::uint16_t receive_credits);
   // The attributes have changed. May allocate.
   void on_modified() { reads_.reserve(context_.attr.max_rd_atomic); }
-  // Sends at most cells_max cells into the link; returns how many.
+  // Sends at most cells_max cells, into the link or those of the path set; returns how many.
   unsigned transmit(Link& link, base::Time now, unsigned cells_max);
+  // Nothing comes any more of what is in flight by these paths.
+  void lose_paths(PathMask paths) { records_.lose_paths(paths); }
   void on_ack(const AckExt& ack, base::Time now);
   void on_nak(const CellView& cell, const AckExt& ack, base::Time now);
   // A cell of RDMA_READ_RESP or FETCHOP_RESP.
@@ -163,7 +165,11 @@ class Requester {
   unsigned send_due_requests(Link& link, base::Time now, unsigned cells_max);
   bool retransmit_lost(Link& link, base::Time now);
   bool send_fresh(Link& link, base::Time now);
-  void choose_path(Link& link, base::Time now);
+  Link& choose_path(Link& link, base::Time now);
+  bool may_try_another_path() const {
+    const PathSet& set = context_.paths;
+    return set.spans() && !set.is_ready(paths_.path()) && set.is_any_ready();
+  }
   bool run_local(base::Time now);
   bool make_region(Wqe& w);
   bool may_start(Wqe& w);
@@ -191,7 +197,7 @@ class Requester {
   base::Duration overtaken_after() const;
   void on_losses(const CellRecords::Losses& losses, base::Time now);
   void on_silent(PathMask paths, base::Time now) {
-    if (context_.link != nullptr) context_.link->path_health().on_silent(paths, now);
+    if (context_.link != nullptr) context_.paths.on_silent(paths, now);
   }
   void skip_arrived(std::uint32_t cells);
   bool go_back_to_packet(const CellView& cell, const AckExt& ack);

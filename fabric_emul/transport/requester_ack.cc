@@ -31,7 +31,7 @@ bool Requester::advance(Lcn cumulative, base::Time now) {
   const CellRecords::Acked acked = records_.acknowledge(*count, now, timer_);
   if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
   congestion_.on_ack(acked.bytes, acked.cells, now);
-  context_.link->path_health().on_arrived(acked.paths);
+  context_.paths.on_arrived(acked.paths);
   const std::int32_t skipped = records_.oldest() - sent_end;
   if (skipped > 0) skip_arrived(static_cast<std::uint32_t>(skipped));
   congestion_.on_progress();
@@ -73,7 +73,7 @@ void Requester::on_ack(const AckExt& ack, base::Time now) {
   if (ack.bitmap_words == 0) return;
   const CellRecords::Acked acked = records_.acknowledge_bitmap(ack, now, timer_);
   if (acked.rtt) congestion_.on_rtt_sample(*acked.rtt);
-  context_.link->path_health().on_arrived(acked.paths);
+  context_.paths.on_arrived(acked.paths);
   on_losses(records_.detect_losses(acked.bitmap_end, overtaken_after()), now);
   if (acked.cells > 0) congestion_.on_ack(acked.bytes, acked.cells, now);
 }

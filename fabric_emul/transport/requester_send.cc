@@ -12,32 +12,37 @@ namespace splitnic::fabric {
 unsigned Requester::transmit(Link& link, base::Time now, unsigned cells_max) {
   // By several paths cells overtake each other, which go-back-N takes for a loss.
   const bool may_overtake = context_.service == Service::kRc && context_.attr.selective_repeat;
-  paths_.set_count(may_overtake ? link.paths() : 1);
+  paths_.set_count(may_overtake ? context_.paths.count() : 1);
   unsigned sent = 0;
   if (!context_.fault) sent = send_due_requests(link, now, cells_max);
   if (rnr_.is_active(now)) return sent;
   while (sent < cells_max && !context_.fault && !context_.has_send_fault) {
     const bool has_lost = records_.lost_count() > 0;
-    choose_path(link, now);
-    if (!(has_lost ? retransmit_lost(link, now) : send_fresh(link, now))) break;
+    Link& by = choose_path(link, now);
+    if (!(has_lost ? retransmit_lost(by, now) : send_fresh(by, now))) {
+      if (may_try_another_path()) continue;
+      break;
+    }
     paths_.on_sent(1);
     ++sent;
-    const unsigned in_run = send_run(link, now, std::min(cells_max - sent, paths_.left()));
+    const unsigned in_run = send_run(by, now, std::min(cells_max - sent, paths_.left()));
     paths_.on_sent(in_run);
     sent += in_run;
   }
   return sent;
 }
 
-// A lost cell takes another path than before.
-void Requester::choose_path(Link& link, base::Time now) {
-  const PathHealth& health = link.path_health();
+// Chooses the path of the next cell and returns its link. A lost cell takes another path than
+// before.
+Link& Requester::choose_path(Link& link, base::Time now) {
+  const PathSet& health = context_.paths;
   if (paths_.has_several() && records_.lost_count() > 0 &&
       records_.oldest_lost().path == paths_.path()) {
     paths_.begin_quantum_elsewhere(paths_.path(), records_.bytes_in_flight_by_path(), health, now);
   } else if (paths_.is_quantum_used(health, now)) {
     paths_.begin_quantum(records_.bytes_in_flight_by_path(), health, now);
   }
+  return context_.paths.spans() ? context_.paths.link_of(paths_.path()) : link;
 }
 
 // Requests for the missing cells of responses whose first request was sent before.
@@ -46,9 +51,9 @@ unsigned Requester::send_due_requests(Link& link, base::Time now, unsigned cells
   while (sent < cells_max) {
     ReadSink* sink = reads_.with_request_due();
     if (sink == nullptr) break;
-    choose_path(link, now);
+    Link& by = choose_path(link, now);
     const Wqe& w = queue_[sink->wqe_no];
-    if (emit_request(link, w, sink->missing, kFlagRetransmission) == 0) break;
+    if (emit_request(by, w, sink->missing, kFlagRetransmission) == 0) break;
     context_.counters.add(TransportCounter::kReadRetransmit);
     sink->requested_from = sink->missing;
     sink->waits_since = now;
@@ -251,7 +256,8 @@ void Requester::open_read(const Wqe& w, base::Time now) {
 void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const Link& link,
                             std::uint8_t flags) const {
   context_.fill_header(h, wire_op(w.op), position_of(csn, w.cells), link);
-  h.dlid = path_of(w.destination_lid, paths_.path());
+  h.dlid = context_.paths.spans() ? context_.paths.lid_of(paths_.path())
+                                  : path_of(w.destination_lid, paths_.path());
   h.dqpn = w.destination_qpn;
   h.psn = w.psn;
   h.csn = static_cast<std::uint16_t>(csn);

@@ -27,12 +27,12 @@ void Responder::start() {
   early_.reset();  // the cells of another connection may be longer
 }
 
-void Responder::on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+void Responder::on_cell(const CellView& cell, base::Bytes raw, base::Time now) {
   context_.counters.add(TransportCounter::kRxCells);
   context_.counters.add(TransportCounter::kRxBytes, raw.size());
   switch (context_.service) {
     case Service::kRc:
-      return on_rc(cell, raw, link, now);
+      return on_rc(cell, raw, now);
     case Service::kUc:
       return on_uc(cell);
     case Service::kUd:
@@ -64,7 +64,7 @@ std::int32_t Responder::distance_of(const MacHeader& h) const {
   return is_behind ? 1 : ahead;
 }
 
-void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now) {
+void Responder::on_rc(const CellView& cell, base::Bytes raw, base::Time now) {
   if (is_refusing()) return context_.counters.add(TransportCounter::kCellDropState);
   const std::int32_t ahead = distance_of(cell.header);
   if (ahead < 0) {  // seen before: acknowledged once more, not placed
@@ -75,13 +75,13 @@ void Responder::on_rc(const CellView& cell, base::Bytes raw, Link& link, base::T
   }
   if ((cell.header.flags & kFlagAckRequest) != 0) ack_schedule_.make_due();
   if (ahead > 0) return keep_early(cell, raw, static_cast<std::size_t>(ahead));
-  if (!take_rc(cell, link, now)) return;
+  if (!take_rc(cell, now)) return;
   // The early cells that waited for this one.
   while (early_ != nullptr && early_->has(0)) {
     CellView next;
     const bool parsed = parse_checked_cell(early_->expected(), next) == CellError::kNone;
     CHECK(parsed);  // it was valid when it was stored
-    if (!take_rc(next, link, now)) return;
+    if (!take_rc(next, now)) return;
   }
 }
 
@@ -119,7 +119,7 @@ void Responder::keep_early(const CellView& cell, base::Bytes raw, std::size_t di
 }
 
 // Takes the next cell in order. Returns false when it was refused; it stays the expected one.
-bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
+bool Responder::take_rc(const CellView& cell, base::Time now) {
   if (execute(cell) != Step::kTaken) return false;
   is_nak_sent_ = is_packet_refused_ = false;
   last_psn_ = cell.header.psn;
@@ -128,7 +128,7 @@ bool Responder::take_rc(const CellView& cell, Link& link, base::Time now) {
   if (early_ != nullptr) early_->advance();
   ack_schedule_.on_taken(1, context_.attr.ack_interval, now);
   if (context_.attr.ack_interval <= 1) {  // every cell has its own ACK [S000-17]
-    send_reply(link, nullptr);
+    send_reply(nullptr);
   }
   return true;
 }

@@ -54,7 +54,7 @@ class Responder {
   // INIT -> RTR: expected numbers begin at the attributes' start values.
   void start();
   // One cell of this queue pair. `raw` are its bytes, which are copied when it came early.
-  void on_cell(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  void on_cell(const CellView& cell, base::Bytes raw, base::Time now);
   // Takes those of `cells` that continue the open RDMA write as predicted, and returns how many; 0
   // if the first is for on_cell(). `before` is the header of the cell before them in the batch,
   // which came from the peer of this queue pair. The effect is that of on_cell() for each of them.
@@ -68,7 +68,7 @@ class Responder {
   // Raw, responder_raw.cc.
   void on_raw(const CellView& cell);
   // After a batch: sends the NAK or ACK that is due.
-  void end_batch(Link& link, base::Time now);
+  void end_batch(base::Time now);
   base::Time deadline() const { return ack_schedule_.deadline(); }
   void flush();
 
@@ -81,8 +81,8 @@ class Responder {
   Psn expected_psn() const { return expected_psn_; }
   bool has_nak_due() const { return nak_.has_value(); }
   bool has_reply_due() const { return nak_.has_value() || ack_schedule_.is_pending(); }
-  // Sends at most cells_max cells of responses into the link; returns how many.
-  unsigned send_responses(Link& link, base::Time now, unsigned cells_max);
+  // Sends at most cells_max cells of responses; returns how many.
+  unsigned send_responses(base::Time now, unsigned cells_max);
   bool has_responses_due() const { return responses_.has_due(); }
 
  private:
@@ -117,13 +117,13 @@ class Responder {
 
   // responder.cc
   std::int32_t distance_of(const MacHeader& h) const;
-  void on_rc(const CellView& cell, base::Bytes raw, Link& link, base::Time now);
+  void on_rc(const CellView& cell, base::Bytes raw, base::Time now);
   void on_uc(const CellView& cell);
   void on_ud(const CellView& cell);
   void begin_single(const CellView& cell);
   void take_datagram(const CellView& cell);
   void take_datagram_write(const CellView& cell);
-  bool take_rc(const CellView& cell, Link& link, base::Time now);
+  bool take_rc(const CellView& cell, base::Time now);
   void keep_early(const CellView& cell, base::Bytes raw, std::size_t distance);
   // responder_run.cc
   bool is_in_run() const;
@@ -152,15 +152,15 @@ class Responder {
   Step execute_request(const CellView& cell);
   void retransmit_response(const CellView& cell);
   std::uint64_t fetch(const CellView& cell);
-  bool send_response(Link& link, Response& response, base::Time now);
-  static unsigned path_of_response(const Response& response, Link& link, base::Time now);
+  bool send_response(Response& response, base::Time now);
+  unsigned path_of_response(const Response& response, base::Time now) const;
   // responder_rd.cc
   Step respond_rd(const CellView& cell, std::vector<std::byte>& response);
   void forget_responses();
   bool copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to);
   std::uint32_t range_crc(const Response& response) const;
   // responder_reply.cc
-  bool send_reply(Link& link, const Nak* nak);
+  bool send_reply(const Nak* nak);
   void fill_ack(AckExt& ack) const;
 
   QpContext& context_;

@@ -16,13 +16,15 @@ void Responder::fill_ack(AckExt& ack) const {
 }
 
 // Returns false when the link has no room now; the reply stays due.
-bool Responder::send_reply(Link& link, const Nak* nak) {
+bool Responder::send_reply(const Nak* nak) {
+  const PathSet::Way way = context_.paths.next_reply();
+  Link& link = *way.link;
   AckExt ack;
   fill_ack(ack);
   CellHead head;
   MacHeader& h = head.header;
   h = context_.header(nak == nullptr ? Op::kAck : Op::kNak, Pos::kOnly, link);
-  h.dlid = link.next_remote_lid();
+  h.dlid = way.lid;
   h.psn = last_psn_;
   h.csn = last_csn_;
   if (nak != nullptr) {
@@ -39,9 +41,11 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   }
   if (send_cell(link, head, NoPayload{}) == 0) return false;
   // An ACK by two paths: one that is lost would make the peer avoid the path of what it is for.
-  if (nak == nullptr && link.paths() > 1) {
-    h.dlid = link.next_remote_lid();
-    send_cell(link, head, NoPayload{});
+  if (nak == nullptr && context_.paths.count() > 1) {
+    const PathSet::Way other = context_.paths.next_reply();
+    h.slid = other.link->local_lid();
+    h.dlid = other.lid;
+    if (other != way) send_cell(*other.link, head, NoPayload{});
   }
   context_.counters.add(nak == nullptr               ? TransportCounter::kTxAcks
                         : nak->code == AckCode::kRnr ? TransportCounter::kTxRnr
@@ -50,12 +54,12 @@ bool Responder::send_reply(Link& link, const Nak* nak) {
   return true;
 }
 
-void Responder::end_batch(Link& link, base::Time now) {
+void Responder::end_batch(base::Time now) {
   if (!has_own_sequence(context_.service)) return;
   if (nak_) {
     const bool fatal = is_refusing();
     if (fatal && responses_.has_due()) return;  // responses to earlier requests come first
-    if (!send_reply(link, &*nak_)) return;
+    if (!send_reply(&*nak_)) return;
     if (fatal && !context_.fault) {
       context_.fault =
           nak_->code == AckCode::kRemoteAccess ? WcStatus::kRemoteAccess : WcStatus::kRemoteInvalid;
@@ -63,7 +67,7 @@ void Responder::end_batch(Link& link, base::Time now) {
     nak_.reset();
     return;
   }
-  if (ack_schedule_.is_due(now)) send_reply(link, nullptr);
+  if (ack_schedule_.is_due(now)) send_reply(nullptr);
 }
 
 }  // namespace splitnic::fabric

@@ -118,42 +118,44 @@ void Responder::retransmit_response(const CellView& cell) {
   }
 }
 
-unsigned Responder::send_responses(Link& link, base::Time now, unsigned cells_max) {
+unsigned Responder::send_responses(base::Time now, unsigned cells_max) {
   unsigned sent = 0;
   while (sent < cells_max) {
     Response* response = responses_.due();
     if (response == nullptr) break;
-    if (!send_response(link, *response, now)) break;
+    if (!send_response(*response, now)) break;
     ++sent;
   }
-  if (is_refusing() && !responses_.has_due()) end_batch(link, now);
+  if (is_refusing() && !responses_.has_due()) end_batch(now);
   return sent;
 }
 
 // A response that did not arrive is sent by another path, and by none that carries nothing.
-unsigned Responder::path_of_response(const Response& response, Link& link, base::Time now) {
-  const unsigned paths = std::min(link.paths(), kUsedPathsMax);
+unsigned Responder::path_of_response(const Response& response, base::Time now) const {
+  const unsigned paths = context_.paths.count();
   const unsigned first = (response.psn.value + response.requests) % paths;
   for (unsigned i = 0; i < paths; ++i) {
     const unsigned path = (first + i) % paths;
-    if (!link.path_health().is_avoided(path, now)) return path;
+    if (!context_.paths.is_avoided(path, now)) return path;
   }
   return first;
 }
 
 // Sends the next cell of a response. Returns false when the link has no room now, or when the range
 // may not be read any more.
-bool Responder::send_response(Link& link, Response& response, base::Time now) {
+bool Responder::send_response(Response& response, base::Time now) {
   const bool reads = response.request == Op::kRdmaReadReq;
   const std::uint32_t mcp = context_.attr.mcp;
   const std::uint64_t offset = std::uint64_t{response.next} * mcp;
   const std::size_t payload =
       reads ? std::min<std::uint64_t>(mcp, response.target.length - offset) : kWordBytes;
+  const unsigned path = path_of_response(response, now);
+  Link& link = context_.paths.link_of(path);
   CellHead head;
   MacHeader& h = head.header;
   h = context_.header(reads ? Op::kRdmaReadResp : Op::kFetchOpResp,
                       position_of(response.next, response.cells), link);
-  h.dlid = path_of(link.remote_lid(), path_of_response(response, link, now));
+  h.dlid = context_.paths.lid_of(path);
   h.psn = response.psn;
   h.csn = static_cast<std::uint16_t>(response.next);
   h.payload_bytes = static_cast<std::uint16_t>(payload);

@@ -145,6 +145,7 @@ base::Result<Qpn> Adapter::create_qp(const QpInit& init, base::Time now) {
   if (init.service == Service::kRd) context.contexts = &contexts_;
   context.predicts_headers = limits_.predicts_headers;
   context.registers_in_queue = init.registers_in_queue;
+  context.wants_links = init.spans_links && init.service == Service::kRc && init.selective_repeat;
   context.failure_option = init.failure_option;
   // If cells pass switches, only the packet CRC is end to end.
   context.wants_packet_crc = init.packet_crc || std::ranges::any_of(ports_, [](const auto& port) {
@@ -251,6 +252,7 @@ MgmtPair Adapter::describe(Qpn qpn, std::uint8_t channel, std::uint32_t msg_max)
   pair.mcp = qp->attr().mcp;
   if (qp->wants_packet_crc()) pair.flags |= kPairPacketCrc;
   if (!qp->attr().selective_repeat) pair.flags |= kPairGoBackN;
+  if (qp->wants_links()) pair.flags |= kPairLinks;
   pair.receive_credits = qp->receive_credits();
   pair.max_dest_rd_atomic = qp->attr().max_dest_rd_atomic;
   pair.msg_max = msg_max;
@@ -295,6 +297,8 @@ base::Status Adapter::connect_qp(const MgmtPair& mine, const MgmtPair& theirs, L
     if (!legal) return legal.error().within("connecting a queue pair");
   }
   if (is_connected(qp->service())) qp->connect(link, (theirs.flags & kPairPacketCrc) != 0);
+  const bool is_agreed = qp->wants_links() && (theirs.flags & kPairLinks) != 0;
+  if (is_agreed && attr.selective_repeat) span_links(*qp, attr.mcp);
   qp->set_receive_credits(theirs.receive_credits);
   for (const QpEdge& step : kSteps) {
     if (qp->state() != step.from) continue;
@@ -320,6 +324,7 @@ Link* Adapter::link_by_lid(Lid lid) {
 void Adapter::on_link_up(Link& link) {
   refusals_.erase(&link);
   qps_.for_each([&](Qp& qp) {
+    use_link(qp, link);
     if (qp.link() == &link) qp.on_link_back(now_);
   });
   streams_.on_link_back(link, now_);
@@ -336,14 +341,17 @@ void Adapter::on_refused(Link& link, InitReason reason) {
                  link.peer_name() + " refuses the link: " + link_refusal(reason, LinkEnds::kNodes));
 }
 
-// A link that is down keeps its queue pairs: they continue when it is back, or time out.
+// A link that is down keeps its queue pairs: they continue when it is back, or time out. Those that
+// span links continue by another one.
 void Adapter::on_link_down(Link& link, std::string_view why) {
+  qps_.for_each([&](Qp& qp) { lose_link(qp, link); });
   connections_.on_link_down(link, why);
 }
 
 // Another process has taken the peer's place: the queue pairs to the old one end [X-46] [F-48].
 void Adapter::on_peer_restarted(Link& link) {
   qps_.for_each([&](Qp& qp) {
+    if (leave_link(qp, link)) return;
     // One that was reset keeps its former link, and is not connected.
     const bool is_bound = qp.state() != QpState::kReset && qp.state() != QpState::kInit;
     if (qp.link() == &link && is_bound) qp.enter_error();

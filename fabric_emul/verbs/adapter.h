@@ -10,7 +10,8 @@
 //
 // Files: adapter.cc creates and connects, adapter_iteration.cc is the iteration,
 // adapter_register.cc has registration through the send queue, adapter_loopback.cc the way to its
-// own queue pairs, adapter_services.cc the cells of services that no queue pair number leads to.
+// own queue pairs, adapter_services.cc the cells of services that no queue pair number leads to,
+// adapter_links.cc the links of queue pairs that span several.
 #pragma once
 
 #include <map>
@@ -161,6 +162,11 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   base::Status check(const CommonInit& common) const;
   base::Result<Port*> insert_port(Underlay& underlay, const PortConfig& config);
   void activate(Qp& qp);
+  // adapter_links.cc
+  void span_links(Qp& qp, std::uint16_t mcp);
+  void use_link(Qp& qp, Link& link);
+  void lose_link(Qp& qp, const Link& link);
+  bool leave_link(Qp& qp, const Link& link);
   Link* link_by_lid(Lid lid);
   std::optional<Qpn> pick_qpn(base::Time now);
 

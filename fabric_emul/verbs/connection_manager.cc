@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "fabric_emul/link/port.h"  // inline functions of Link
+#include "fabric_emul/transport/path_set.h"
 #include "fabric_emul/transport/send_cell.h"
 #include "fabric_emul/transport/service.h"
 
@@ -23,6 +24,11 @@ void complete_for(const Link& link, Mgmt& m) {
     pair.mcp = pair.mcp == 0 ? link.mcp() : std::min(pair.mcp, link.mcp());
     if (is_connected(pair.service) && link.crosses_routers()) pair.flags |= kPairPacketCrc;
   }
+}
+
+bool offers_links(std::span<const MgmtPair> pairs) {
+  return std::ranges::any_of(pairs,
+                             [](const MgmtPair& pair) { return (pair.flags & kPairLinks) != 0; });
 }
 
 }  // namespace
@@ -78,6 +84,7 @@ ConnectionId ConnectionManager::connect(Link& link, std::span<const MgmtPair> pa
   c.partition = partition;
   c.last = bytes(m);
   c.repeat_at = now;  // the first one leaves in this iteration
+  c.spans_links = offers_links(pairs);
   counters_.add(ConnectionCounter::kRequests);
   return id;
 }
@@ -87,6 +94,25 @@ ConnectionManager::Table::iterator ConnectionManager::find(ConnectionId id, cons
   if (active != connections_.end() && active->second.link == &link) return active;
   const auto passive = connections_.find({id, Role::kPassive});
   return passive != connections_.end() ? passive : active;
+}
+
+bool ConnectionManager::is_by(const Connection& c, const Link& link) {
+  return c.link == &link || (c.spans_links && lead_to_one_node(*c.link, link));
+}
+
+Link* ConnectionManager::link_of(ConnectionId id) const {
+  auto at = connections_.find({id, Role::kActive});
+  if (at == connections_.end()) at = connections_.find({id, Role::kPassive});
+  return at == connections_.end() ? nullptr : at->second.link;
+}
+
+// A request is of the link that it names.
+void ConnectionManager::move(const Link& from, Link& to) {
+  for (auto& [key, c] : connections_) {
+    if (c.link != &from || !c.spans_links || c.state == State::kRequested) continue;
+    c.link = &to;
+    if (c.state == State::kClosing) c.last = bytes(make(MgmtKind::kDisc, key.id, to));
+  }
 }
 
 // Over the loopback the active side disconnects, and its DISC ends the other.
@@ -125,7 +151,7 @@ void ConnectionManager::on_cell(Link& link, const CellView& cell, base::Time now
   if (m.kind == MgmtKind::kConnectReq) return on_request(link, m, now);
   if (m.kind == MgmtKind::kDisc) return on_disc(link, m, *own, now);
   const bool is_of_names = m.kind == MgmtKind::kResolve || m.kind == MgmtKind::kResolved;
-  if (is_of_names || at == connections_.end() || at->second.link != &link) {
+  if (is_of_names || at == connections_.end() || !is_by(at->second, link)) {
     return counters_.add(ConnectionCounter::kDropState);
   }
   if (m.kind == MgmtKind::kDiscRep) {
@@ -142,7 +168,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
   const bool is_from_here = known != connections_.end() && known->second.link != &link &&
                             is_ours(link) && is_ours(*known->second.link);
   if (known != connections_.end() && !is_from_here) {
-    if (known->first.role == Role::kPassive && known->second.link == &link &&
+    if (known->first.role == Role::kPassive && is_by(known->second, link) &&
         known->second.state == State::kUp) {
       send(link, m.partition, known->second.last);
     } else {
@@ -168,6 +194,7 @@ void ConnectionManager::on_request(Link& link, const Mgmt& m, base::Time now) {
   c.link = &link;
   c.partition = m.partition;
   c.last = bytes(reply);
+  c.spans_links = offers_links(m.used_pairs()) && offers_links(reply.used_pairs());
   send(link, c.partition, c.last);
 }
 
@@ -186,6 +213,7 @@ void ConnectionManager::on_reply(Table::iterator at, const Mgmt& m, base::Time n
   if (c.state == State::kRequested) {
     c.state = State::kUp;
     c.repeat_at = base::kNever;
+    c.spans_links = c.spans_links && offers_links(m.used_pairs());
     if (!handler_->on_connected(id, *c.link, m)) return disconnect(id, now);
     counters_.add(ConnectionCounter::kAccepted);
   }
@@ -197,7 +225,7 @@ void ConnectionManager::on_disc(Link& link, const Mgmt& m, PartitionKey own, bas
   send(link, own, make(MgmtKind::kDiscRep, id, link));
   const auto at = find(id, link);
   if (at == connections_.end()) return add_ended(id, now);  // its request may still come
-  if (at->second.link != &link) return;
+  if (!is_by(at->second, link)) return;
   const bool is_news = at->second.state != State::kClosing;
   remove(at, now);
   counters_.add(ConnectionCounter::kDisconnects);

@@ -85,6 +85,12 @@ class ConnectionManager {
   // Sends DISC (at most ten times, while the link is up) and forgets the connection. Unknown ids
   // are ignored.
   void disconnect(ConnectionId id, base::Time now);
+  // The link of a connection: another one than it began by, where queue pairs span links and the
+  // first is down. Null for an unknown id.
+  Link* link_of(ConnectionId id) const;
+  // Connections whose queue pairs span links belong to `to`, which leads to the same node, in place
+  // of `from`.
+  void move(const Link& from, Link& to);
 
   void on_cell(Link& link, const CellView& cell, base::Time now);
   void on_link_up(Link& link, base::Time now);
@@ -110,6 +116,7 @@ class ConnectionManager {
     std::vector<std::byte> last;  // payload that is repeated: REQ and DISC by timer, REP on request
     base::Time repeat_at = base::kNever;
     unsigned tries = 0;
+    bool spans_links = false;  // a queue pair of it does; active, in REQUESTED: this end offers it
   };
   // Over the loopback of an adapter both sides of a connection are here, with one id.
   struct Key {
@@ -149,6 +156,8 @@ class ConnectionManager {
   bool is_ours(const Link& link) const {
     return &link == loopback_.first || &link == loopback_.second;
   }
+  // Whether messages of the connection come by this link.
+  static bool is_by(const Connection& c, const Link& link);
   static bool send(Link& link, PartitionKey partition, base::Bytes payload);
   static bool send(Link& link, PartitionKey partition, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);

@@ -54,6 +54,9 @@ struct QpInit {
   FailureOption failure_option = FailureOption::kReactive;  // of a registration in the queue
   bool packet_crc = false;  // in any case; RC and UC have it behind routers anyway
   bool selective_repeat = QpAttr{}.selective_repeat;  // false: go-back-N
+  // RC with selective repeat: cells go by each link between the two nodes, over whatever ports, if
+  // the peer's queue pair has this too. The ports of an adapter then have one instance [S000-46].
+  bool spans_links = false;
   std::uint8_t rnr_retry = kRnrRetryForever;
   std::uint64_t window_bytes_max = 2 << 20;
 };

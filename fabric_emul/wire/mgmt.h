@@ -48,6 +48,7 @@ inline constexpr std::uint16_t kPairPacketCrc = 0x0002;   // sender sets flag P
 inline constexpr std::uint16_t kPairGoBackN = 0x0004;     // no selective repeat
 inline constexpr std::uint16_t kPairStreamRdma = 0x0008;  // STREAM: with RDMA
 inline constexpr std::uint16_t kPairStreamIscsi = 0x0010;
+inline constexpr std::uint16_t kPairLinks = 0x0020;  // RC: takes cells by several links
 
 inline constexpr std::size_t kMgmtPairsMax = 4;
 inline constexpr std::size_t kMgmtPrivateBytesMax = 512;

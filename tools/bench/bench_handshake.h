@@ -29,6 +29,8 @@ struct Handshake {
   std::uint32_t handle = 0;
   std::uint64_t start = 0;
   std::vector<fabric::Qpn> queue_pairs;  // RD: those of the sender
+  // RC: the queue pairs span links. Not of these bytes: CONNECT has it (fabric::kPairLinks).
+  bool spans_links = false;
 
   std::vector<std::byte> emit() const;
   // Returns nothing if a peer of this version does not send such bytes.

@@ -120,6 +120,7 @@ base::Result<fabric::Qpn> BenchQueues::create(const fabric::CommonInit& common, 
   init.service = what_.service;
   init.has_datagram_rdma = true;
   init.selective_repeat = !what_.goes_back_n;
+  init.spans_links = what_.spans_links;
   auto qpn = adapter_.create_qp(init, now);
   if (!qpn) return qpn;
   queue_pairs_.push_back(*qpn);

@@ -32,13 +32,24 @@ FabricEnd::FabricEnd(const EndConfig& config, int wake_fd)
 
 FabricEnd::FabricEnd(fabric::Underlay& underlay, const EndConfig& config, int wake_fd)
     : FabricEnd(config, wake_fd) {
+  port_ = adapter_->add_port(underlay, config_of(config.eui64)).value();
+  waiting_.add(underlay);
+}
+
+fabric::PortConfig FabricEnd::config_of(fabric::Eui64 eui64) const {
   fabric::PortConfig port;
-  port.eui64 = config.eui64;
-  port.instance = random_.next() | 1;
-  port.listens = !config.is_active;
-  port.crc_head_only = config.is_shm;
+  port.eui64 = eui64;
+  port.instance = instance_;
+  port.listens = !config_.is_active;
+  port.crc_head_only = config_.is_shm;
   port.forget_after = {};  // each measurement uses a separate link
-  port_ = adapter_->add_port(underlay, port).value();
+  return port;
+}
+
+// The passive end may have one port for all of them: each has another address there.
+void FabricEnd::add_port(fabric::Underlay& underlay, const fabric::PeerAddress& peer) {
+  const fabric::Eui64 eui64 = fabric::local_eui64(random_.next());
+  other_ports_.push_back({adapter_->add_port(underlay, config_of(eui64)).value(), peer});
   waiting_.add(underlay);
 }
 
@@ -50,6 +61,7 @@ base::Status FabricEnd::open_session(const Run& run) {
   what.op = run.op;
   what.service = run.service;
   what.goes_back_n = run.goes_back_n;
+  what.spans_links = !other_ports_.empty();
   what.bytes = static_cast<std::uint32_t>(run.bytes);
   return session_.queues().open(what, run.queue_pairs, run.pieces, clock_.now());
 }
@@ -64,6 +76,7 @@ base::Status FabricEnd::connect(const fabric::PeerAddress& peer, const Run& run,
                                 base::Duration patience) {
   if (auto opened = open_session(run); !opened) return opened;
   port_->connect(peer, clock_.now());
+  for (const OtherPort& other : other_ports_) other.port->connect(other.peer, clock_.now());
   return await_connection(patience);
 }
 
@@ -80,8 +93,10 @@ void FabricEnd::disconnect() {
   adapter_->connections().disconnect(connection_, clock_.now());
   adapter_->transmit(clock_.now());
   if (port_ == nullptr) return;
-  port_->send_bye(clock_.now());
-  port_->flush(clock_.now());
+  for (const auto& port : adapter_->ports()) {
+    port->send_bye(clock_.now());
+    port->flush(clock_.now());
+  }
 }
 
 void FabricEnd::end_session() {
@@ -137,8 +152,15 @@ void FabricEnd::on_link_up(fabric::Link& link) {
   connection_ = adapter_->connections().connect(*link_, mine, offer, clock_.now());
 }
 
+// The session continues where its queue pair has another link.
 void FabricEnd::on_link_down(fabric::Link& link, std::string_view why) {
-  if (&link == link_) session_.fail(base::Error("the peer is gone: " + std::string(why)));
+  if (&link != link_) return;
+  fabric::Link* other = adapter_->connections().link_of(connection_);
+  if (other != nullptr && other->up()) {
+    link_ = other;
+    return;
+  }
+  session_.fail(base::Error("the peer is gone: " + std::string(why)));
 }
 
 // kNone: a session may begin.
@@ -180,7 +202,9 @@ MgmtReject FabricEnd::begin_session(BenchSession& passive, fabric::Link& link,
                                     fabric::Mgmt& reply) {
   BenchQueues& queues = passive.queues();
   const std::size_t queue_pairs = std::max<std::size_t>(theirs.queue_pairs.size(), 1);
-  if (!queues.open(theirs, queue_pairs, 1, clock_.now())) return MgmtReject::kNoResources;
+  Handshake what = theirs;
+  what.spans_links = (pair.flags & fabric::kPairLinks) != 0;
+  if (!queues.open(what, queue_pairs, 1, clock_.now())) return MgmtReject::kNoResources;
   if (theirs.op == Op::kRead) queues.fill();
   reply.pair_count = 1;
   reply.pairs[0] = queues.describe();

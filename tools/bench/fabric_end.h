@@ -2,7 +2,8 @@
 // the daemons. Spinning, the loop asks the underlay at once instead of sleeping. The active end
 // names the measurement; the passive one serves one peer after the other (bench_handshake.h),
 // validates everything that it sends and survives its failures. Without an underlay both sides of
-// the session are in one adapter, connected over its loopback [S000-11].
+// the session are in one adapter, connected over its loopback [S000-11]. An active end may have
+// several ports, by each of which the queue pair of RC reaches the passive end [S000-46].
 // Thread: its process has only one.
 #pragma once
 
@@ -40,6 +41,9 @@ class FabricEnd final : private fabric::ConnectionHandler {
   FabricEnd(const FabricEnd&) = delete;
   FabricEnd& operator=(const FabricEnd&) = delete;
 
+  // Active, before connect(): one more port, which reaches the passive end at `peer`. `underlay`
+  // outlives the end. REQUIRES that fewer than AdapterLimits::ports are there.
+  void add_port(fabric::Underlay& underlay, const fabric::PeerAddress& peer);
   // Active: is connected on return; an error if that fails within `patience`, ETIMEDOUT if there
   // was no reply. A run that the service cannot do is refused before anything is sent, and a
   // message that is too long for the path, as EMSGSIZE, before CONNECT.
@@ -100,6 +104,12 @@ class FabricEnd final : private fabric::ConnectionHandler {
   bool are_reads_right() const { return session_.queues().are_reads_right(); }
 
  private:
+  struct OtherPort {
+    fabric::Port* port;
+    fabric::PeerAddress peer;
+  };
+
+  fabric::PortConfig config_of(fabric::Eui64 eui64) const;
   base::Status open_session(const Run& run);
   base::Status await_connection(base::Duration patience);
   void end_session();
@@ -122,10 +132,12 @@ class FabricEnd final : private fabric::ConnectionHandler {
   const EndConfig config_;
   base::SystemClock clock_;
   base::OsRandom random_;
+  const std::uint64_t instance_ = random_.next() | 1;  // of all ports
   base::Time now_{};
   std::unique_ptr<fabric::Adapter> adapter_;
   BenchSession session_;
   fabric::Port* port_ = nullptr;  // null: both ends are in this adapter
+  std::vector<OtherPort> other_ports_;
   fabric::IdleWait waiting_{false};
   std::size_t wake_slot_ = 0;
   bool made_progress_ = true;

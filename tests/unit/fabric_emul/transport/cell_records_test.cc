@@ -231,4 +231,19 @@ TEST(CellRecordsTest, a_timeout_loses_the_oldest_and_some_more) {
   EXPECT_EQ(s.records.bytes_in_flight(), 1000U);
 }
 
+// Cells that have arrived stay so, and cells of other paths are in flight.
+TEST(CellRecordsTest, S000_47_a_path_that_is_gone_loses_all_that_is_in_flight_by_it) {
+  Sent s(0);
+  for (const int path : {0, 2, 2, 0, 2, 3}) s.send(static_cast<std::uint8_t>(path));
+  s.records.acknowledge_bitmap(s.bitmap(0x80000000), at(9), s.timer);
+  s.records.lose_paths(1U << 2);
+  EXPECT_EQ(s.records.lost_count(), 2U);
+  EXPECT_EQ(s.records.bytes_in_flight(), 3000U);
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[2], 0U);
+  s.records.on_retransmitted(s.records.oldest_lost(), at(10), 0);
+  s.records.lose_paths(1U << 2 | 1U << 3);
+  EXPECT_EQ(s.records.lost_count(), 2U);
+  EXPECT_EQ(s.records.bytes_in_flight_by_path()[0], 3000U);
+}
+
 }  // namespace splitnic::fabric::testing::cell_records_test
