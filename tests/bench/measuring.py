@@ -114,13 +114,25 @@ def end_by_signal(number, _frame):
     sys.exit(128 + number)
 
 
+def children_in(tasks):
+    """The children of all threads of the process with that folder of threads. A thread that ends meanwhile leaves its own to another
+    one, whose list may have been read: then all are read once more."""
+    while True:
+        before = sorted(path.name for path in tasks.iterdir())
+        try:
+            found = [int(pid) for name in before for pid in (tasks / name / "children").read_text(encoding="ascii").split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if sorted(path.name for path in tasks.iterdir()) == before:
+            return found
+
+
 def end_children():
     """A signal may come between the start of a child and the line that would end it."""
-    for listed in pathlib.Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, listed.read_text(encoding="ascii").split()):
+    for pid in children_in(pathlib.Path("/proc/self/task")):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+            os.waitpid(pid, 0)
 
 
 def main(program, measure, *arguments):

@@ -89,7 +89,7 @@ class Browser:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def wait(self, what, expression, seconds=20):
+    def wait(self, what, expression, seconds=60):
         """Until the expression is true; returns its value."""
         end = time.monotonic() + seconds
         while True:

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # --up and --down: commands of the user, at the first carrier of nic0 and after the end of the host.
 
-# The command writes what it has into the file $1; that of --up gives nic0 an address, and takes its time.
+# The command writes what it has into the file $1; that of --up gives nic0 an address. Both take their time, until there is $1.go.
 make_hook() {
   cat >"$work/hook.sh" <<'EOF'
 {
@@ -9,8 +9,9 @@ make_hook() {
   grep -E '^(NoNewPrivs|CapEff|Seccomp):' /proc/self/status
 } >"$1.part"
 mv "$1.part" "$1"
-[ "$SPLITNIC_HOOK" = up ] || exit 0
-ip link set "$SPLITNIC_TAP" up && ip addr add 10.77.0.9/24 dev "$SPLITNIC_TAP" && echo "$SPLITNIC_TAP has an address"
+if [ "$SPLITNIC_HOOK" = up ]; then
+  ip link set "$SPLITNIC_TAP" up && ip addr add 10.77.0.9/24 dev "$SPLITNIC_TAP" && echo "$SPLITNIC_TAP has an address"
+fi
 until [ -e "$1.go" ]; do sleep 0.05; done
 exit 7
 EOF
@@ -29,7 +30,7 @@ check_run() {
   start_host --up "$(hook up)" --down "$(hook down)"
   wait_until 10 has_run up || fail "--up has not run"
   # It waits for a file: nobody waits for it.
-  within "a ping, meanwhile" 2500 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+  within "a ping, meanwhile" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
   within "show, meanwhile" 500 ask host show
   logs "--up ended" && fail "it has ended: nothing was shown"
   : >"$work/up.go"
@@ -44,22 +45,23 @@ check_run() {
   of_hook up "NoNewPrivs:	1"
   of_hook up "$(grep Seccomp: /proc/self/status)"
   of_hook up "$(grep CapEff: /proc/self/status)"
-  wait_until 6 logs "--up ended with status 7: $(hook up)" || fail "the log has no end of --up: $(cat "$work/host.log")"
+  wait_until 15 logs "--up ended with status 7: $(hook up)" || fail "the log has no end of --up: $(cat "$work/host.log")"
   logs "--up: nic0 has an address" || fail "the log has no output of --up: $(cat "$work/host.log")"
   # Another carrier is not the first.
   : >"$work/up"
   ip -n "$ns_lan" link set lan0 down
-  wait_until 5 carrier_is "$ns_host" nic0 0 || fail "nic0 keeps its carrier"
+  wait_until 10 carrier_is "$ns_host" nic0 0 || fail "nic0 keeps its carrier"
   ip -n "$ns_lan" link set lan0 up
-  wait_until 5 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
+  wait_until 10 carrier_is "$ns_host" nic0 1 || fail "nic0 has no carrier"
   sleep 0.3
   has_run up && fail "--up has run again"
   has_run down && fail "--down has run: the host runs"
   equal "refused calls" "$(counter host sandbox.drop.call)" 0
-  stop host TERM 1 || fail "the host waits for its hooks"
-  wait_until 5 has_run down || fail "--down has not run"
+  stop host TERM || fail "the host waits for its hooks"
+  wait_until 10 has_run down || fail "--down has not run"
   of_hook down SPLITNIC_HOOK=down
   of_hook down SPLITNIC_TAP=nic0
+  : >"$work/down.go"
 }
 
 # From the settings, and when the host is killed; without a carrier nothing runs.
@@ -68,8 +70,8 @@ check_killed() {
   make_hook
   printf 'up = "%s"\ndown = "%s"\n' "$(hook up)" "$(hook down)" >"$work/host.toml"
   start_host --config "$work/host.toml"
-  wait_until 5 test -S "$work/host.sock" || fail "the host does not start"
-  stop host TERM 2 || fail "the host did not stop"
+  wait_until 10 test -S "$work/host.sock" || fail "the host does not start"
+  stop host TERM || fail "the host did not stop"
   start_iou
   start_host --config "$work/host.toml"
   wait_until 10 has_run up || fail "--up has not run"
@@ -77,5 +79,6 @@ check_killed() {
   : >"$work/up.go"
   stop host KILL || fail "the host was not killed"
   wait_until 10 has_run down || fail "--down has not run"
+  : >"$work/down.go"
   refuses 2 "--up: no command" "$bin/splitnic-host" --connect udp://192.0.2.7 --insecure-lab --up ""
 }

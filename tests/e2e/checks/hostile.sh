@@ -11,7 +11,7 @@ check_host() {
   began=$(milliseconds)
   start hostile "$ns_second" "$python" -B "$e2e/hostile.py" "${iou_address%:*}" "${iou_address##*:}" "$work/second.key" \
     "$(public unit)" "$(public host)" $seconds 1
-  wait_until 15 grep -qs attached "$work/hostile.log" || fail "the hostile host is not attached: $(cat "$work/hostile.log")"
+  wait_until 30 grep -qs attached "$work/hostile.log" || fail "the hostile host is not attached: $(cat "$work/hostile.log")"
   counts iou session.established 2 || fail "the hostile host has no session"
   ping_all "$ns_host" 10.77.0.2 200
   ping_all "$ns_lan" 10.77.0.1 200

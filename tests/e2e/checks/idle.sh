@@ -14,7 +14,7 @@ print(sorted((p["ref"], p["elements"], p["size"]) for p in json.load(sys.stdin)[
 keys_during() {
   begin_taking "$ns_host" fab0 100000
   "$@" >/dev/null || fail "no traffic: $*"
-  stop taker INT || fail "the cells were not taken"
+  stop taker INT 20 || fail "the cells were not taken"  # it takes all that waits
   # The connection of iperf and its first frames use elements of both sizes.
   tshark -X "lua_script:$e2e/../../tools/wireshark/splitnic.lua" -r "$work/taken.pcap" -c 300 \
     -Y 'udp.srcport == 7471 && splitnic.cell.op == 0x02' -T fields -E aggregator=, -e splitnic.cell.mh 2>"$work/tshark.log" |
@@ -41,7 +41,7 @@ check_release() {
   idle=$(resident_kib)
   echo "resident: $busy KiB busy, $idle KiB idle; pools have $elements KiB"
   [ "$(counter host host.idle.released)" -gt "$given" ] || fail "nothing is counted"
-  in_ns "$ns_lan" ping -q -c 1 -W 2 10.77.0.1 >/dev/null || fail "the first frame afterwards did not arrive"
+  in_ns "$ns_lan" ping -q -c 1 -W 10 10.77.0.1 >/dev/null || fail "the first frame afterwards did not arrive"
   later=$(keys_during iperf -t 1 -R)
   [ -n "$later" ] || fail "no key was seen afterwards"
   [ -z "$(comm -13 <(echo "$keys") <(echo "$later"))" ] || fail "keys on the wire: $keys; afterwards $later"

@@ -167,10 +167,10 @@ under_manager() {
   mkdir -p "$root$settings"
   printf '%s\n' "$@" "control = \"$work/$name.sock\"" >"$root$settings/$name.toml"
   start "notify-$name" "$ns" "$python" "$e2e/tool.py" notified "$work/notify.$name"
-  wait_until 5 test -S "$work/notify.$name"
+  wait_until 10 test -S "$work/notify.$name" || fail "no socket for notifications"
   # shellcheck disable=SC2046
   start "$name" "$ns" env "NOTIFY_SOCKET=$work/notify.$name" $(command_of "$units/splitnic-$name@.service" "$name")
-  wait_until 5 is_notified_of READY=1 "notify-$name" || fail "$name did not report READY=1"
+  wait_until 10 is_notified_of READY=1 "notify-$name" || fail "$name did not report READY=1"
 }
 
 install_programs() {
@@ -201,9 +201,9 @@ check_installed() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 50
   [[ $(ask host show) =~ host ]] || fail "show does not contain the name of --name"
-  stop host TERM 2 && stop iou TERM 2 || fail "not a clean stop"
-  wait_until 2 is_notified_of STOPPING=1 notify-host || fail "host did not report STOPPING=1"
-  wait_until 2 is_notified_of STOPPING=1 notify-iou || fail "iou did not report STOPPING=1"
+  stop host TERM && stop iou TERM || fail "not a clean stop"
+  wait_until 10 is_notified_of STOPPING=1 notify-host || fail "host did not report STOPPING=1"
+  wait_until 10 is_notified_of STOPPING=1 notify-iou || fail "iou did not report STOPPING=1"
 }
 
 # The sample settings, which are those of the package, with what is missing in them, under a service manager that keeps a descriptor: nic0 stays over
@@ -226,25 +226,25 @@ check_kept() {
   ip -n "$ns_host" link del br0 && ping_all "$ns_host" 10.77.0.2 20
   ask_as_usual "$ns_host" nic0
   gaps_within "restarts by the service manager" 500 5000 restart_under_pings
-  stop service TERM || fail "not a clean stop"
+  stop service TERM 10 || fail "not a clean stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left after a stop"
   sed -i 's/^#keep-tap = true$/keep-tap = true/' "$work/nic0.toml"
   start_service "$store"
-  stop service TERM || fail "not a clean stop"
+  stop service TERM 10 || fail "not a clean stop"
   in_ns "$ns_host" test -e /sys/class/net/nic0 || fail "keep-tap = true does not keep nic0"
   # From a version without the store: the interface is adopted, and from then on the service takes it along.
   sed -i 's/^keep-tap = true$/#keep-tap = true/' "$work/nic0.toml"
   start_service "$store"
-  stop service TERM || fail "not a clean stop"
+  stop service TERM 10 || fail "not a clean stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "an adopted nic0 is left after a stop"
   kept_in_a_container
   # Other settings: the interface that was kept goes.
   start_service "$store"
   sed -i 's/^#tap = .*/tap = "nic1"/' "$work/nic0.toml"
   restart_service USR1 "$(pgrep -P "${pid_of[service]}")"
-  wait_until 3 in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left though the settings name nic1"
-  in_ns "$ns_host" test -e /sys/class/net/nic1 || fail "no nic1"
-  stop service TERM || fail "not a clean stop"
+  wait_until 10 in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is left though the settings name nic1"
+  wait_until 10 in_ns "$ns_host" test -e /sys/class/net/nic1 || fail "no nic1"
+  stop service TERM 10 || fail "not a clean stop"
 }
 
 # Moved to another network namespace, where the program can set nothing.
@@ -255,13 +255,13 @@ kept_in_a_container() {
   host_namespace "$pod" && ip -n "$ns_host" link set nic0 netns "$pod" || fail "nic0 cannot be moved"
   silence_interface "$pod" nic0
   ip -n "$pod" addr add 10.77.0.1/24 dev nic0 && ip -n "$pod" link set nic0 up || fail "nic0 cannot be set up in the container"
-  wait_until 5 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container"
+  wait_until 10 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container"
   index=$(in_ns "$pod" cat /sys/class/net/nic0/ifindex)
   restart_service USR1 "$(pgrep -P "${pid_of[service]}")"
   wait_up host
   equal "the index of nic0 in the container" "$(in_ns "$pod" cat /sys/class/net/nic0/ifindex)" "$index"
-  wait_until 5 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container after a restart"
-  stop service TERM || fail "not a clean stop"
+  wait_until 10 in_ns "$pod" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "no traffic from the container after a restart"
+  stop service TERM 10 || fail "not a clean stop"
   in_ns "$pod" test ! -e /sys/class/net/nic0 || fail "nic0 is left in the container after a stop"
 }
 
@@ -269,7 +269,7 @@ kept_in_a_container() {
 start_service() {
   rm -f "$work/manager"
   start service "$ns_host" env "$1" "$python" "$e2e/service_manager.py" "$work/manager" "$root$prefix/bin/splitnic-host" --config "$work/nic0.toml"
-  wait_until 5 is_ready_times 1 || fail "the service is not ready"
+  wait_until 10 is_ready_times 1 || fail "the service is not ready"
 }
 is_ready_times() { [ "$(grep -c '^ready$' "$work/service.log")" -ge "$1" ]; }
 
@@ -278,7 +278,7 @@ restart_service() {
   local ready
   ready=$(grep -c '^ready$' "$work/service.log")
   if [ "$1" = KILL ]; then kill -KILL "$2"; else kill -USR1 "${pid_of[service]}"; fi
-  wait_until 5 is_ready_times $((ready + 1)) || fail "the service is not ready again"
+  wait_until 10 is_ready_times $((ready + 1)) || fail "the service is not ready again"
 }
 
 # Its carrier stays, and its neighbours with it.
@@ -291,13 +291,21 @@ restart_under_pings() {
   equal "losses of the carrier" "$(in_ns "$ns_host" cat /sys/class/net/nic0/carrier_down_count)" "$losses"
 }
 
+# events_have ALIAS: gives lo that alias, which is one event behind all before it; has the monitor printed one of these?
+events_have() {
+  ip -n "$ns_host" link set lo alias "$1"
+  grep -q "alias $1" "$work/events.log"
+}
+
 # The interface is the same one, and was there all the time.
 restarted_service() {
   local index
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
   start events "$ns_host" ip monitor link
+  wait_until 10 events_have "before_$1" || fail "no events of interfaces"
   restart_service "$@"
   wait_up host
+  wait_until 10 events_have "after_$1" || fail "no events of interfaces any more"
   stop events TERM
   equal "deletions of nic0 at SIG$1" "$(grep -c '^Deleted.*nic0' "$work/events.log")" 0
   equal "the index of nic0 after SIG$1" "$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)" "$index"

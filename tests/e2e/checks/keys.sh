@@ -5,16 +5,24 @@
 bring_up_recorded() {
   topology_three || fail "the test hosts cannot be made"
   start recorder "$ns_host" tshark -q -i fab0 -w "$work/fabric.pcapng" -f udp
-  wait_until 10 test -s "$work/fabric.pcapng" || fail "tshark does not record"
+  wait_until 30 test -s "$work/fabric.pcapng" || fail "tshark does not record"
   start_iou && start_host
   nic_up
 }
 
+# The recorder drops what it has not read when it is ended, so it has to have read the traffic of the check.
 end_recording() {
+  wait_until 30 have_payloads 51 || fail "no datagrams were recorded"
   sleep 0.5
-  stop recorder INT
-  tshark -r "$work/fabric.pcapng" -Y udp -T fields -e udp.payload 2>/dev/null >"$work/payloads"
+  stop recorder INT 10
+  have_payloads 51 || fail "the recording is not whole"
   echo "$(wc -l <"$work/payloads") datagrams: $(cut -c1-2 "$work/payloads" | sort | uniq -c | xargs)"
+}
+
+# have_payloads NUMBER: has the recorder written that many? Leaves all of them in $work/payloads.
+have_payloads() {
+  tshark -r "$work/fabric.pcapng" -Y udp -T fields -e udp.payload 2>/dev/null >"$work/payloads"
+  [ "$(wc -l <"$work/payloads")" -ge "$1" ]
 }
 
 shows_key() {
@@ -39,7 +47,7 @@ check_keyed() {
   for who in unit host; do
     equal "the public key of $who" "$("$bin/splitnic" pubkey "$work/$who.key")" "$(public $who)"
   done
-  wait_until 5 has_queues "$(seq -s ' ' 0 $((${1:-1} - 1)))" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 10 has_queues "$(seq -s ' ' 0 $((${1:-1} - 1)))" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   # A host repeats an INITIATION while the unit is late, and drops the RESPONSE to the first.
   dropped="$(sums_of_drops host) $(sums_of_drops iou)"
   shows_key host unit
@@ -47,10 +55,9 @@ check_keyed() {
   for who in host iou; do
     [ "$(awk '/^VmLck/ { print $2 }' "/proc/${pid_of[$who]}/status")" -ge 256 ] || fail "the keys of $who are not locked"
   done
-  in_ns "$ns_host" ping -q -c 20 -i 0.02 -p 73706c69746e6963 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  ping_all "$ns_host" 10.77.0.2 20 0.02 -p 73706c69746e6963
   [ "${2:-}" = short ] || files_both_ways 4
   end_recording
-  [ "$(wc -l <"$work/payloads")" -gt 50 ] || fail "no datagrams were recorded"
   cut -c1-2 "$work/payloads" | has -vE '^8[1-4]$' && fail "datagrams of other types: $(cut -c1-2 "$work/payloads" | sort | uniq -c)"
   has 73706c69746e6963 <"$work/payloads" && fail "what the ping sent can be read"
   # One of each per queue; an INITIATION from before the unit listened is repeated.
@@ -92,7 +99,7 @@ check_with_psk() {
   stop host TERM
   host_options=()
   start_host
-  wait_until 6 grep -q "no reply" "$work/host.log" || fail "without the pre-shared key: no line in the log"
+  wait_until 15 grep -q "no reply" "$work/host.log" || fail "without the pre-shared key: no line in the log"
   grep -qF "give both ends the same --psk-file" "$work/host.log" || fail "the log does not name the pre-shared key"
   ! is_up host || fail "up without the pre-shared key"
 }
@@ -104,8 +111,9 @@ check_wrong() {
   make_keys unit other
   iou_options=(--key-file "$work/unit.key" --allow-key "$(public other)")
   start_iou
+  wait_up iou  # otherwise the first line of the host is about a port without a listener
   start_host
-  wait_until 6 grep -q "keys that are not known there" "$work/host.log" || fail "no line in the log"
+  wait_until 15 grep -q "keys that are not known there" "$work/host.log" || fail "no line in the log"
   [ "$(counter iou session.rx.drop.unknown_key)" -gt 0 ] || fail "the unit does not count the key"
   equal "lines of the unit about that key" "$(grep -cF "$(public host)" "$work/iou.log")" 1
   grep -F "$(public host)" "$work/iou.log" | has "add the key to the hosts file (or --allow-key)" || fail "no advice in the log"
@@ -113,13 +121,13 @@ check_wrong() {
   ! carrier_is "$ns_host" nic0 1 || fail "a carrier without a session"
   stop host TERM
   start_host --key-file "$work/host.key" --peer "$(public other)"
-  wait_until 6 counts iou session.rx.drop.mac 1 || fail "the unit does not count a wrong mac1"
+  wait_until 15 counts iou session.rx.drop.mac 1 || fail "the unit does not count a wrong mac1"
   ! is_up host || fail "up with the wrong key of the unit"
   stop host TERM
   # A host without keys is a stranger.
   plain
   start_host
-  wait_until 6 counts iou session.rx.drop.format 1 || fail "the unit does not count a HELLO without keys"
+  wait_until 15 counts iou session.rx.drop.format 1 || fail "the unit does not count a HELLO without keys"
   ! is_up host || fail "up without keys"
   equal "bytes that the host got" "$(counter host link.rx.bytes)" 0
 }

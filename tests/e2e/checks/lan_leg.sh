@@ -26,19 +26,22 @@ legged() {
   } >"$work/fabric.toml"
 }
 
+# leads NS PREFIX IF: a route there. The program sets the interface up after it has made it, and before that there is none.
+leads() { ip -n "$1" -6 route replace "$2" dev "$3" 2>/dev/null; }
+
 start_leg() {
   start switch1 "$ns_sw1" "$bin/splitnic-switch" --port udp://10.96.1.2:7500 --lan tun:leg0 --topology "$work/fabric.toml" \
     --name sw1 --control "$work/switch1.sock" --key-file "$work/sw1.key"
-  wait_until 5 in_ns "$ns_sw1" test -e /sys/class/net/leg0 || fail "the switch made no interface"
-  ip -n "$ns_sw1" route add fd00:a::/64 dev leg0
+  wait_until 10 in_ns "$ns_sw1" test -e /sys/class/net/leg0 || fail "the switch made no interface"
+  wait_until 10 leads "$ns_sw1" fd00:a::/64 leg0 || fail "no route to the leg"
 }
 
 start_node() {
   start host "$ns_host" "$bin/splitnic" raw --connect 'udp://lan:1?via=10.96.1.2:7500' --interface tun:ip0 --name hosta \
     --control "$work/host.sock" --key-file "$work/host.key" --peer "$(public sw1)"
-  wait_until 5 in_ns "$ns_host" test -e /sys/class/net/ip0 || fail "the node made no interface"
+  wait_until 10 in_ns "$ns_host" test -e /sys/class/net/ip0 || fail "the node made no interface"
   ip -n "$ns_host" addr add $node_address/128 dev ip0 nodad
-  ip -n "$ns_host" -6 route add default dev ip0
+  wait_until 10 leads "$ns_host" default ip0 || fail "no route to the fabric"
   wait_up host
 }
 
@@ -54,7 +57,7 @@ socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253).sendto(b"others", (sys.argv
 # a queue pair for each, and drops what no queue pair is for.
 both_protocols() {
   start reflector "$2" "$python" "$e2e/tool.py" udp_reflect
-  wait_until 5 grep -qs ready "$work/reflector.log" || fail "no socket for datagrams"
+  wait_until 10 grep -qs ready "$work/reflector.log" || fail "no socket for datagrams"
   start exchange "$1" "$python" "$e2e/tool.py" udp_exchange "$3" 500
   stream "$1" "$2" "$3" "$work/blob"
   wait "${pid_of[exchange]}" || fail "UDP to $3: $(tail -n 1 "$work/exchange.log")"
@@ -67,7 +70,7 @@ check_reached() {
   legged
   start_leg
   start_node
-  wait_until 5 reaches "$ns_lan" $node_address || fail "the node does not respond"
+  wait_until 10 reaches "$ns_lan" $node_address || fail "the node does not respond"
   ping_all "$ns_lan" $node_address 50 0.012 -s 1100
   ping_all "$ns_host" $lan_address 50 0.012 -s 1100
   head -c 4000000 /dev/urandom >"$work/blob"
@@ -75,12 +78,12 @@ check_reached() {
   both_protocols "$ns_host" "$ns_lan" $lan_address
   equal "datagrams of ICMPv6, TCP and UDP that no queue pair is for" "$(counter host fabric.raw.drop.filter)" 0
   others "$ns_lan" $node_address
-  within "what no queue pair is for is dropped" 5000 counts host fabric.raw.drop.filter 1
+  within "what no queue pair is for is dropped" 10000 counts host fabric.raw.drop.filter 1
   in_ns "$ns_lan" ping -q -c 1 -W 1 fd00:a::c >/dev/null && fail "nobody has that address"
-  within "what is for nobody is dropped" 5000 counts switch1 leg.drop.path 1
+  within "what is for nobody is dropped" 10000 counts switch1 leg.drop.path 1
   ip -n "$ns_host" addr add fd00:a::c/128 dev ip0 nodad
   in_ns "$ns_host" ping -q -c 1 -W 1 -I fd00:a::c $lan_address >/dev/null && fail "a reply to an address of another"
-  within "an address of another does not leave" 5000 counts host leg.drop.source 1
+  within "an address of another does not leave" 10000 counts host leg.drop.source 1
   ask host stats 'leg.*'
   ask switch1 stats 'leg.*'
   counts switch1 leg.to_interface 1000 && counts switch1 leg.to_fabric 1000 || fail "nothing crossed the leg"
@@ -92,7 +95,7 @@ check_back() {
   legged
   start_leg
   start_node
-  wait_until 5 reaches "$ns_lan" $node_address || fail "the node does not respond"
+  wait_until 10 reaches "$ns_lan" $node_address || fail "the node does not respond"
   stop switch1 KILL || true
   start_leg
   within "the node responds again" 10000 reaches "$ns_lan" $node_address

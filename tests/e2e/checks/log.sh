@@ -18,7 +18,7 @@ check_stops() {
   nic_up
   before=$(warnings_of iou)
   stop host TERM
-  wait_until 5 grep -qE "host 10\.99\.0\.1:[0-9]+ stopped" "$work/iou.log" || fail "no line of the stop"
+  wait_until 10 grep -qE "host 10\.99\.0\.1:[0-9]+ stopped" "$work/iou.log" || fail "no line of the stop"
   ! has_line host "closed here" && ! has_line host "closed by this host" ||
     fail "the own stop reads as a fault: $(grep closed "$work/host.log")"
   equal "warnings of the unit" "$(warnings_of iou)" "$before"
@@ -40,7 +40,7 @@ check_left_out() {
   topology_three || fail "the test hosts cannot be made"
   start_iou
   start_host
-  wait_until 10 counts iou iou.allow.drop.address 3 || fail "the unit does not count the address"
+  wait_until 20 counts iou iou.allow.drop.address 3 || fail "the unit does not count the address"
   equal "lines" "$(grep -c "gets no reply: --allow does not name its address" "$work/iou.log")" 1
   grep "gets no reply" "$work/iou.log" | has "a host at 10\.99\.0\.1:" || fail "no address: $(grep "no reply" "$work/iou.log")"
 }

@@ -14,7 +14,7 @@ start_on_machine() {
 # identity: the EUI-64 that the unit has of the host, and the address of nic0.
 identity() {
   ask iou show --json --verbose | "$python" -c 'import json, sys
-print(*{link["details"]["peer_node"] for link in json.load(sys.stdin)["links"]})'
+print(*{link["details"]["peer_node"] for link in json.load(sys.stdin)["links"] if link["state"] == "UP"})'
   mac_of "$ns_host" nic0
 }
 

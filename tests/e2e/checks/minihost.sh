@@ -15,7 +15,7 @@ start_mini() {
   [ "$links" = plain ] || keys=(--key-file "$work/host.key" --peer "$(public unit)")
   start mini "$ns_host" "${foreign_host[@]}" --connect "$iou_address" --tap nic0 \
     --mac 02:00:00:00:00:aa "${keys[@]}"
-  wait_until 10 has_come_up 1 || fail "it does not attach"
+  wait_until 20 has_come_up 1 || fail "it does not attach"
 }
 
 check_attaches() {
@@ -25,7 +25,7 @@ check_attaches() {
   start_mini
   silence_interface "$ns_host" nic0
   ip -n "$ns_host" addr replace 10.77.0.1/24 dev nic0
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  wait_until 10 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
   ping_all "$ns_host" 10.77.0.2 200 0.012
   ping_all "$ns_lan" 10.77.0.1 200 0.012
   ping_all "$ns_host" 10.77.0.2 50 0.02 -s 1472
@@ -37,11 +37,12 @@ check_attaches() {
     equal "$name" "$(counter iou "$name")" 0
   done
   # The unit ends and begins again: it attaches to the new process.
-  stop iou TERM 2 || fail "the unit did not stop cleanly"
+  stop iou TERM || fail "the unit did not stop cleanly"
   start_iou
   wait_until 15 has_come_up 2 || fail "it does not attach to a unit that was restarted"
+  wait_until 10 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond to a unit that was restarted"
   ping_all "$ns_host" 10.77.0.2 100 0.012
-  stop mini || fail "the host failed: $(cat "$work/mini.log")"
+  stop mini TERM 10 || fail "the host failed: $(cat "$work/mini.log")"
   cat "$work/mini.log"
 }
 
@@ -74,7 +75,7 @@ check_suite() {
   "$python" -B "$e2e/../conformance/expected_verdicts.py" "$work/conform.json" "$expected_verdicts" "$links" "$work/cases" || fail "not what is expected"
   grep '^states' "$work/conform.log"
   echo "$links, in $(($(milliseconds) - began)) ms, $(grep -c '^started' "$work/mini.log") starts"
-  stop mini || fail "it does not stop"
+  stop mini TERM 10 || fail "it does not stop"
 }
 
 # With credits, lanes and retry on the link.

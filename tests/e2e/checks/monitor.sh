@@ -13,7 +13,7 @@ watches() {
 # watches_from_now WHO: the same, and returns once the monitor is connected, with what was before forgotten.
 watches_from_now() {
   watches "$1" --past 1
-  wait_until 5 test -s "$work/monitor_$1.log" || fail "the monitor of $1 gets nothing"
+  wait_until 10 test -s "$work/monitor_$1.log" || fail "the monitor of $1 gets nothing"
   forget "$1"
 }
 
@@ -52,7 +52,7 @@ check_events() {
   iou_options=(--key-file "$work/unit.key" --hosts "$work/hosts.toml")
   topology_three || fail "the test hosts cannot be made"
   start_iou
-  wait_until 3 test -S "$work/iou.sock" || fail "no control socket"
+  wait_up iou
   # The host may be there before the monitor is.
   watches iou --past 100
   start_host
@@ -93,7 +93,7 @@ check_events() {
   forget iou && forget host
   stop host TERM
   comes iou disconnected office && comes host stopping ""
-  wait_until 5 grep -q "; waiting" "$work/monitor_host.log" || fail "the end of the host is not reported"
+  wait_until 10 grep -q "; waiting" "$work/monitor_host.log" || fail "the end of the host is not reported"
   start_host
   comes iou connected office && comes host connected "$iou_address"
   stop monitor_host INT || fail "the monitor does not stop"
@@ -104,11 +104,11 @@ check_events() {
 check_text() {
   bring_up
   start watch "$ns_host" "$bin/splitnic" monitor --past 100000 --control "$work/host.sock"
-  wait_until 5 grep -qE "^[0-9:.]{12} host connected $iou_address: connected to the I/O unit" "$work/watch.log" ||
+  wait_until 10 grep -qE "^[0-9:.]{12} host connected $iou_address: connected to the I/O unit" "$work/watch.log" ||
     fail "no line for people: $(cat "$work/watch.log")"
   local line
   while read -r _ _ line; do
-    wait_until 5 grep -qF -- "$line" "$work/watch.log" || fail "a line of the log is no event: $line"
+    wait_until 10 grep -qF -- "$line" "$work/watch.log" || fail "a line of the log is no event: $line"
   done < <(grep -E '^[0-9:.]{12} (info|warning|error) ' "$work/host.log")
   stop watch INT || fail "the monitor does not stop"
 }

@@ -25,6 +25,7 @@ useful_set() {
     mean_frame "$ns_lan" lan0 stream "$ns_lan" "$ns_host" $address "$work/www/blob" && to_host+=("$mean")
   done
   mean_frame "$ns_lan" lan0 datagrams_arrive "$ns_lan" "$ns_host" fd77::1 && to_host+=("$mean")
+  wait_until 10 nothing_moves || fail "a connection does not end"  # its last frames are none of the capture
   replay_both_ways >/dev/null
 }
 
@@ -38,7 +39,7 @@ begin_offloads() {
   make_blob 4
   # What libpcap shows of a UDP super-frame does not indicate where its datagrams end.
   if [ "$port" = pcap ]; then switch "$ns_lan" lan0 tx-udp-segmentation off; fi
-  sleep 0.5
+  wait_until 10 nothing_moves || fail "somebody speaks on a quiet LAN"
 }
 
 # small FEATURE WAY MEAN...: which of the three kinds of super-frame must be gone without the feature.

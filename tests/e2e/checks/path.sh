@@ -30,8 +30,8 @@ forged_reports() {
   start reports_to_unit "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$unit" "${iou_address##*:}" "$host" "$port" 4
   start reports_to_host "$ns_stranger" "$python" -B "$e2e/stranger.py" report "$host" "$port" "$unit" "${iou_address##*:}" 4
   # The reports do reach the kernels.
-  wait_until 5 takes_reports "$ns_iou" "$host" "$forged" || fail "the unit's kernel did not take the reports"
-  wait_until 5 takes_reports "$ns_host" "$unit" "$forged" || fail "the host's kernel did not take the reports"
+  wait_until 10 takes_reports "$ns_iou" "$host" "$forged" || fail "the unit's kernel did not take the reports"
+  wait_until 10 takes_reports "$ns_host" "$unit" "$forged" || fail "the host's kernel did not take the reports"
   begin_pings pings_to_host "$ns_lan" 10.77.0.1 -s 1400
   ping_all "$ns_host" 10.77.0.2 250 0.012 -s 1400
   end_pings pings_to_host
@@ -171,7 +171,7 @@ found = json.load(sys.stdin)["links"][0]["cell_bytes"]
 assert found >= 8800, found' || fail "short cells"
   make_blob 288
   start_web_server "$ns_lan" "$work/www"
-  wait_until 5 in_ns "$ns_host" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  wait_until 10 in_ns "$ns_host" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
   pings_begin
   start client "$ns_host" curl -s --limit-rate 12M -o "$work/fetched" http://10.77.0.2/blob
   start long_pings "$ns_host" ping -q -i 0.05 -s 1400 10.77.0.2

@@ -12,7 +12,7 @@ sys.exit(not states or any(state != sys.argv[1] for state in states))' "$2" &&
 # Of both programs; a link of another queue may come later.
 both_are() {
   local who
-  for who in host iou; do within "payload CRC of $who: $1" 3000 payload_crc_is $who "$1"; done
+  for who in host iou; do within "payload CRC of $who: $1" 10000 payload_crc_is $who "$1"; done
 }
 
 traffic() {
@@ -43,7 +43,7 @@ check_same_machine() {
   # The file stays, so a restarted program proves the same.
   stop iou KILL
   start_iou
-  within "replies after the restart" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies after the restart" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   both_are "off (same machine)"
   traffic
 }
@@ -128,7 +128,7 @@ check_other_machine() {
   stop iou TERM
   iou_options=(--payload-crc off)
   start_iou
-  within "replies from the restarted unit" 5000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
+  within "replies from the restarted unit" 10000 in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2
   both_are "off (at both ends)"
   traffic
 }

@@ -18,25 +18,30 @@ warns_once() {
 }
 
 # heals WHAT: the host that was refused comes up without being touched.
-heals() { within "$1" 5000 is_up host; }
+heals() { within "$1" 10000 is_up host; }
 
 check_profile() {
   topology_three || fail "the test hosts cannot be made"
   start_iou
+  wait_up iou
   start_host --link-profile full
-  warns_once host 3 profile --link-profile 10.99.0.2:7471
+  warns_once host 15 profile --link-profile 10.99.0.2:7471
   stop iou TERM
   start_iou --link-profile full
   heals "up with the same profile at both ends"
 }
+
+# A host whose peer has no socket yet warns of that first.
+takes_datagrams() { [ -n "$(in_ns "$ns_iou" ss -Hlun "sport = :$1")" ]; }
 
 # A peer of another version: the one that replies is made by hand.
 check_version() {
   plain
   topology_three || fail "the test hosts cannot be made"
   start stranger "$ns_iou" "$python" "$e2e/tool.py" refuse "${iou_address##*:}" 1
+  wait_until 20 takes_datagrams "${iou_address##*:}" || fail "the stranger has no socket"
   start_host
-  warns_once host 3 version "same release" 10.99.0.2:7471
+  warns_once host 15 version "same release" 10.99.0.2:7471
   stop stranger
   start_iou
   heals "up with a unit of the same version"
@@ -51,7 +56,7 @@ check_busy() {
     --control "$work/hostb.sock" "${more_host_options[@]}"
   wait_up hostb
   start_host
-  warns_once host 3 busy --max-hosts 10.99.0.2:7471
+  warns_once host 15 busy --max-hosts 10.99.0.2:7471
   stop hostb TERM
   heals "up when the other has left"
 }
@@ -60,8 +65,9 @@ check_busy() {
 check_silence() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --allow 10.1.0.0/16
+  wait_up iou
   start_host
-  warns_once host 6 "no reply" --allow 10.99.0.2:7471
+  warns_once host 15 "no reply" --allow 10.99.0.2:7471
   [ "$(counter iou iou.allow.drop.address)" -gt 0 ] || fail "the unit does not count whom it does not allow"
   stop iou TERM
   start_iou --allow 10.99.0.1
@@ -72,8 +78,9 @@ check_silence() {
 check_mode() {
   topology_three || fail "the test hosts cannot be made"
   start_iou --mode send
+  wait_up iou
   start_host
-  warns_once host 3 mode --mode
+  warns_once host 15 mode --mode
   stop iou TERM
   start_iou
   heals "up with a unit that takes either mode"

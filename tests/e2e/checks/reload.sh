@@ -16,7 +16,7 @@ reloads() {
   grep -qF "reloaded: $text" "$work/$who.log" || fail "no line of it in the log of $who"
   before=$(lines_of "$who" reloaded)
   kill -HUP "${pid_of[$who]}"
-  wait_until 3 has_lines "$who" reloaded $((before + 1)) || fail "SIGHUP is not in the log of $who"
+  wait_until 10 has_lines "$who" reloaded $((before + 1)) || fail "SIGHUP is not in the log of $who"
 }
 lines_of() { grep -c "$2" "$work/$1.log"; }
 has_lines() { [ "$(lines_of "$1" "$2")" -ge "$3" ]; }
@@ -29,7 +29,7 @@ refuses_reload() {
   grep -qF -- "$words" "$work/reload.err" || fail "no word of '$words': $(cat "$work/reload.err")"
   cat "$work/reload.err"
   kill -HUP "${pid_of[$who]}"
-  wait_until 3 has_lines "$who" "is reloaded\|is not reloaded" $((before + 2)) || fail "SIGHUP is not in the log of $who"
+  wait_until 10 has_lines "$who" "is reloaded\|is not reloaded" $((before + 2)) || fail "SIGHUP is not in the log of $who"
 }
 
 both_reload() {
@@ -82,7 +82,7 @@ check_interface() {
   config host '# nothing'
   host_options=(--config "$work/host.toml" --queues 2) iou_options=(--queues 2)
   bring_up
-  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 10 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   own=$(in_ns "$ns_host" cat /sys/class/net/nic0/address)
 
   config host 'mac = "02:00:00:00:00:77"' 'mtu = 1400' 'idle-release = 60'
@@ -113,10 +113,10 @@ check_interface() {
   kill -HUP "${pid_of[host]}"
   config host '# nothing'
   ask host reload >/dev/null || fail "the second of two reloads fails"
-  wait_until 5 address_is "$own" || fail "nic0 has not its own address again"
-  wait_until 5 mtu_is 1500 || fail "nic0 has not the MTU of the LAN again"
+  wait_until 10 address_is "$own" || fail "nic0 has not its own address again"
+  wait_until 10 mtu_is 1500 || fail "nic0 has not the MTU of the LAN again"
   within "the LAN responds" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
-  has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 10 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
 }
 
 # The addresses and rights of hosts, while one is attached.
@@ -127,20 +127,20 @@ check_unit() {
   equal "refused addresses" "$(counter iou iou.allow.drop.address)" 0
   config iou 'allow = ["10.55.0.0/24"]' 'grant = "sniff"' 'max-hosts = 3'  # of 64
   equal "the reply" "$(ask iou reload)" "allow, grant and max-hosts have changed"
-  wait_until 5 counts iou iou.allow.drop.address 1 || fail "the host may still come from its address"
-  within "nic0 without carrier" 5000 carrier_is "$ns_host" nic0 0
+  wait_until 10 counts iou iou.allow.drop.address 1 || fail "the host may still come from its address"
+  within "nic0 without carrier" 10000 carrier_is "$ns_host" nic0 0
   ip -n "$ns_host" link set nic0 promisc on
   config iou 'allow = ["10.99.0.0/24"]' 'grant = "sniff"'
   equal "the reply" "$(ask iou reload)" "allow and max-hosts have changed"
   within "the LAN responds again" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.2 10.77.0.2
-  wait_until 5 grep -q "is in promiscuous mode" "$work/iou.log" || fail "promiscuous mode is not there, which the reload has granted"
+  wait_until 10 grep -q "is in promiscuous mode" "$work/iou.log" || fail "promiscuous mode is not there, which the reload has granted"
   # The other way round.
   config iou 'allow = ["10.99.0.0/24"]'
   equal "the reply" "$(ask iou reload)" "grant has changed"
   ip -n "$ns_host" link set nic0 promisc off
   sleep 0.3
   ip -n "$ns_host" link set nic0 promisc on
-  wait_until 5 has_lines iou "may not use promiscuous mode" 1 || fail "promiscuous mode is still permitted"
+  wait_until 10 has_lines iou "may not use promiscuous mode" 1 || fail "promiscuous mode is still permitted"
 }
 
 # How many hosts, at both queues. Who is attached stays, and the number of the start is the largest.
@@ -152,7 +152,7 @@ check_max_hosts() {
   make_second
   start_second
   second_nic_up 10.77.0.3
-  wait_until 5 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
+  wait_until 10 has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   pings_begin
   config iou '' 'max-hosts = 0'
   refuses_reload iou "in the configuration file, line 2, column 1: --max-hosts: '0'"
@@ -160,11 +160,11 @@ check_max_hosts() {
   equal "the reply" "$(ask iou reload)" "max-hosts has changed"
   ask iou show --verbose | has "hosts.at.most.*\b1$" || fail "show has another number: $(ask iou show --verbose)"
   sleep 0.5
-  in_ns "$ns_second" ping -q -c 5 -i 0.01 -W 1 10.77.0.2 >/dev/null || fail "the second host was ended"
+  ping_all "$ns_second" 10.77.0.2 5
   has_queues "0 1" || fail "queues that are up: $(queues_up host) and $(queues_up iou)"
   stop host2 TERM
   start_second
-  wait_until 5 grep -qs -- --max-hosts "$work/host2.log" || fail "the second host does not mention --max-hosts"
+  wait_until 10 grep -qs -- --max-hosts "$work/host2.log" || fail "the second host does not mention --max-hosts"
   is_up host2 && fail "one host more than max-hosts was admitted"
   # More than at the start, and both changes in quick succession: the last one holds.
   config iou 'max-hosts = 2'
@@ -192,7 +192,7 @@ check_without_file() {
   bring_up
   refuses_reload host "start splitnic-host with --config FILE"
   refuses_reload iou "start splitnic-iou with --hosts FILE or --config FILE"
-  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  ping_all "$ns_host" 10.77.0.2 5
 }
 
 # What a service manager hears.
@@ -201,26 +201,26 @@ check_notices() {
   config host 'log-level = "info"'
   topology_three || fail "the test hosts cannot be made"
   start_iou
-  wait_until 5 ask iou show >/dev/null 2>&1 || fail "the unit does not start"
+  wait_until 10 ask iou show >/dev/null 2>&1 || fail "the unit does not start"
   identity_of host
   start service "$ns_host" "$python" "$e2e/service_manager.py" "$work/manager" "$bin/splitnic-host" --connect "$(endpoint "$iou_address")" \
     --tap nic0 --name hosta --control "$work/host.sock" "${identity[@]}" --config "$work/host.toml"
   wait_up host
-  wait_until 5 has_lines service "^ready$" 1 || fail "not ready"
-  wait_until 5 has_lines service "^status: connected to udp://$iou_address, nic0 is set down$" 1 || fail "no status"
+  wait_until 10 has_lines service "^ready$" 1 || fail "not ready"
+  wait_until 10 has_lines service "^status: connected to udp://$iou_address, nic0 is set down$" 1 || fail "no status"
   silence_interface "$ns_host" nic0
   ip -n "$ns_host" link set nic0 up
-  within "the status of nic0" 5000 has_lines service "^status: connected to udp://$iou_address, nic0 up$" 1
+  within "the status of nic0" 10000 has_lines service "^status: connected to udp://$iou_address, nic0 up$" 1
   pid=$(pgrep -P "${pid_of[service]}")
   kill -HUP "$pid"
-  wait_until 5 has_lines service "^ready$" 2 || fail "not ready after SIGHUP"
+  wait_until 10 has_lines service "^ready$" 2 || fail "not ready after SIGHUP"
   equal "the order" "$(grep -E '^(ready|reloading)' "$work/service.log" | sed 's/ at .*//' | xargs)" "ready reloading ready"
   ask host reload >/dev/null || fail "splitnic reload fails"
-  wait_until 5 has_lines service "^ready$" 3 || fail "not ready after splitnic reload"
+  wait_until 10 has_lines service "^ready$" 3 || fail "not ready after splitnic reload"
   # The unit stops, and the status has why.
   stop iou TERM || fail "the unit did not stop"
   unset 'pid_of[iou]'
-  within "the status without the unit" 5000 has_lines service "^status: connecting to udp://$iou_address: " 1
+  within "the status without the unit" 10000 has_lines service "^status: connecting to udp://$iou_address: " 1
   grep '^status' "$work/service.log"
   stop service TERM || fail "not a clean stop"
 }
@@ -234,7 +234,7 @@ check_switch() {
   cp "$work/fabric.toml" "$work/before"
   printf '[partitions.lab]\nid = 0x8002\nmembers = ["unit"]\n' >>"$work/fabric.toml"
   reloads switch1 "$work/fabric.toml: lanes or partitions have changed"
-  within "the host is cut off" 5000 lan_is_silent
+  within "the host is cut off" 10000 lan_is_silent
   [ "$(counter switch1 switch.drop.partition)" -gt 0 ] || fail "the switch drops nothing"
   cp "$work/before" "$work/fabric.toml"
   reloads switch1 "$work/fabric.toml: lanes or partitions have changed"
@@ -243,5 +243,5 @@ check_switch() {
   reloads switch1 "nothing has changed; $work/fabric.toml differs: start the program again"
   echo "colour = 1" >>"$work/fabric.toml"
   refuses_reload switch1 "there is no field colour"
-  in_ns "$ns_host" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  ping_all "$ns_host" 10.77.0.2 5
 }

@@ -81,7 +81,7 @@ check_host() { under_traffic $rounds kill_host; }
 kill_iou() {
   pause
   stop iou KILL
-  within "carrier down after the I/O unit was killed" 5000 carrier_is "$ns_host" nic0 0
+  within "carrier down after the I/O unit was killed" 10000 carrier_is "$ns_host" nic0 0
   first_reply "I/O unit killed and restarted" start_iou
   still_flowing
 }
@@ -141,15 +141,18 @@ restart_iou() {
 held_by_iou() {
   echo "$(find "/proc/${pid_of[iou]}/fd" -mindepth 1 | wc -l) descriptors, $(find "/proc/${pid_of[iou]}/task" -mindepth 1 -maxdepth 1 | wc -l) threads"
 }
-# The unit closes the connection of who has asked it something when its control thread notices the end.
+# The unit closes the connection of who has asked it something when its control thread notices the end, which may take it a while.
 held_at_rest() {
-  local held before=
-  until held=$(held_by_iou) && [ "$held" = "$before" ]; do
+  local held before="" same=0
+  while [ $same -lt 5 ]; do
+    held=$(held_by_iou)
+    if [ "$held" = "$before" ]; then same=$((same + 1)); else same=0; fi
     before=$held
     sleep 0.3
   done
   echo "$held"
 }
+holds() { [ "$(held_by_iou)" = "$1" ]; }
 # again ROUNDS: a host comes, the unit is asked about it, and it is killed or, every second time, stops.
 again() {
   local round
@@ -181,7 +184,7 @@ check_again() {
     again $count
   fi
   echo "unit: $held, $before KiB resident; after $count hosts $(held_at_rest), $(resident_kib iou) KiB"
-  equal "what the unit holds" "$(held_at_rest)" "$held"
+  wait_until 15 holds "$held" || fail "the unit holds $(held_by_iou), not $held"
   [ $(($(resident_kib iou) - before)) -le 1024 ] || fail "the unit's memory grew by $(($(resident_kib iou) - before)) KiB"
 }
 
@@ -204,20 +207,15 @@ check_paused() {
   bring_up
   make_blob 64
   start_web_server "$ns_lan" "$work/www"
-  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  wait_until 10 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
   local who queues
   queues=$(queues_up iou)
-  for who in host iou; do
-    begin_pings pinging "$ns_host" 10.77.0.2
-    stands_still "$who" 0.3
-    end_pings pinging
-  done
-  ! grep -h "nothing heard" "$work/host.log" "$work/iou.log" || fail "300 ms are too long for a link"
+  for who in host iou; do pause_of_300_ms "$who"; done
   for who in host iou; do
     start fetch "$ns_host" curl -sS --max-time 120 --limit-rate 50M -o "$work/fetched" http://10.77.0.2/blob
-    wait_until 5 test -s "$work/fetched" || fail "no file begins"
+    wait_until 10 test -s "$work/fetched" || fail "no file begins"
     stands_still "$who" 3
-    within "the LAN after 3 s of $who" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+    within "the LAN after 3 s of $who" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
     wait_until 60 cmp -s "$work/fetched" "$work/www/blob" || fail "the file over the pause of $who"
     stop fetch
     rm "$work/fetched"
@@ -228,9 +226,35 @@ check_paused() {
   for who in host iou; do
     [ "$long" = 1 ] || break
     stands_still "$who" 62
-    within "the LAN after a minute of $who" 3000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+    within "the LAN after a minute of $who" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
     files_both_ways 4
   done
   wait_until 15 has_queues "$queues" || fail "queues that are up: $(queues_up host) and $(queues_up iou), not $queues"
 }
-stands_still() { kill -STOP "${pid_of[$1]}" && sleep "$2" && kill -CONT "${pid_of[$1]}"; }
+# stands_still WHO SECONDS: leaves in $stood how many milliseconds it was, at most.
+stands_still() {
+  local began
+  began=$(milliseconds)
+  kill -STOP "${pid_of[$1]}" && sleep "$2" && kill -CONT "${pid_of[$1]}"
+  stood=$(($(milliseconds) - began))
+}
+
+# pause_of_300_ms WHO: no ping is lost, and no link ends. Where this script had to wait for a processor meanwhile, the pause was another
+# one, and is made once more.
+pause_of_300_ms() {
+  local before stood
+  for _ in 1 2 3 4 5; do
+    before=$(silences)
+    begin_pings pinging "$ns_host" 10.77.0.2
+    stands_still "$1" 0.3
+    if [ "$stood" -le 600 ]; then
+      end_pings pinging
+      [ "$(silences)" = "$before" ] || fail "300 ms are too long for a link: $(grep -h "nothing heard" "$work/host.log" "$work/iou.log")"
+      return
+    fi
+    stop pinging INT || true
+    within "the LAN after $stood ms of $1" 10000 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2
+  done
+  fail "each pause of $1 was longer than 600 ms"
+}
+silences() { cat "$work/host.log" "$work/iou.log" | grep -c "nothing heard"; }

@@ -25,7 +25,7 @@ move_to() {
   began=$(date +%s.%N)
   ip -n "$ns_host" addr del "$1" dev fab0 && ip -n "$ns_host" addr add "$2" dev fab0 "${@:3}" || fail "no new address"
   within "TCP flows both ways after the move" 15000 flow_since "$(received)" "$(received_by_host)"
-  wait_until 5 has_replies_since "$began" 20 || fail "no reply after the move to $2"
+  wait_until 10 has_replies_since "$began" 20 || fail "no reply after the move to $2"
   gap=$(longest_gap "$began")
   echo "moved to $2: $gap ms without a reply"
   # Each queue moves with its next datagram.
@@ -56,7 +56,7 @@ move_plainly() {
   last=$((last + 2))
   pings_begin
   ip -n "$ns_host" addr flush dev fab0 && ip -n "$ns_host" addr add 10.99.0.$last/24 dev fab0 || fail "no new address"
-  wait_until 5 comes_from 10.99.0.$last || fail "the unit has another address: $(ask iou show)"
+  wait_until 10 comes_from 10.99.0.$last || fail "the unit has another address: $(ask iou show)"
   pings_end "the move to 10.99.0.$last"
 }
 comes_from() { ask iou show --json | has -F "\"$1:"; }
@@ -161,7 +161,7 @@ check_rekey() {
 # start_relay PART=PERCENT...: in the host's namespace, at 127.0.0.1:7999, towards the unit.
 start_relay() {
   start relay "$ns_host" "$python" -B "$e2e/relay.py" 7999 "${iou_address%:*}" "${iou_address##*:}" 1 "$@"
-  wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
+  wait_until 10 grep -qs ready "$work/relay.log" || fail "no relay"
 }
 
 # With one socket of the relay for each host, and one address for all: the unit sees them as a flood, and sends cookies.
@@ -180,7 +180,7 @@ bad_path() {
   for number in "${names[@]}"; do allowed+=(--allow-key "$(public "$number")"); done
   iou_options=(--key-file "$work/unit.key" --max-hosts 64 --queues 1 "${allowed[@]}")
   start_iou
-  wait_until 5 test -S "$work/iou.sock" || fail "no unit"
+  wait_up iou
   start_relay "$@"
   began=$(milliseconds)
   for number in "${names[@]}"; do
@@ -192,7 +192,7 @@ bad_path() {
   equal "handshakes" "$(counter iou session.established)" $handshakes
   echo "dropped by the unit: $(session_drops iou)"
   end_all "${names[@]}"
-  stop relay || fail "the relay failed: $(cat "$work/relay.log")"
+  stop relay TERM 10 || fail "the relay failed: $(cat "$work/relay.log")"
   tail -n 1 "$work/relay.log"
 }
 

@@ -59,7 +59,7 @@ bring_up_shared() {
   silence_interface "$ns_second" nic0
   ip -n "$ns_second" addr add 10.77.0.3/24 dev nic0 && ip -n "$ns_second" link set nic0 up || fail "nic0 cannot be set up"
   ask_often "$ns_second" nic0
-  wait_until 5 in_ns "$ns_second" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond to the second host"
+  wait_until 10 in_ns "$ns_second" ping -q -c 1 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond to the second host"
 }
 
 # serve_both: iperf3 on the LAN, with a port for each host.
@@ -67,7 +67,7 @@ serve_both() {
   local server
   start server "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2
   start server2 "$ns_lan" iperf3 -s --forceflush -B 10.77.0.2 -p 5202
-  for server in server server2; do wait_until 5 grep -qs listening "$work/$server.log" || fail "iperf3 does not listen"; done
+  for server in server server2; do wait_until 10 grep -qs listening "$work/$server.log" || fail "iperf3 does not listen"; done
 }
 
 received() { in_ns "$1" cat /sys/class/net/nic0/statistics/rx_bytes; }
@@ -79,7 +79,7 @@ check_two_hosts() {
   local ns
   serve_both
   start stranger "$ns_sw1" "$python" -B "$e2e/hostile_node.py" 127.0.0.1 7500 "$work/stranger.key" "$(public sw1)" 60 1 10 11 12 1
-  wait_until 15 grep -qs attached "$work/stranger.log" || fail "the hostile node is not attached: $(cat "$work/stranger.log")"
+  wait_until 30 grep -qs attached "$work/stranger.log" || fail "the hostile node is not attached: $(cat "$work/stranger.log")"
   # From the LAN: what waits for the one that is stopped waits in the switch.
   start client "$ns_host" iperf3 -c 10.77.0.2 -t 600 -R --forceflush
   start client2 "$ns_second" iperf3 -c 10.77.0.2 -p 5202 -t 600 -R --forceflush
@@ -140,10 +140,10 @@ gap_begin() {
   local before
   before=$(echo_replies "$1")
   start "pinger-$1" "$1" ping -D -i 0.01 -W 1 10.77.0.2
-  wait_until 5 has_replies "$1" $((before + 10)) || fail "no replies"
+  wait_until 10 has_replies "$1" $((before + 10)) || fail "no replies"
 }
 gap_end() {
-  wait_until 5 has_replies "$1" $(($(echo_replies "$1") + 10)) || fail "no replies"
+  wait_until 10 has_replies "$1" $(($(echo_replies "$1") + 10)) || fail "no replies"
   stop "pinger-$1" INT
   sed -n 's/^\[\([0-9.]*\)\] .* icmp_seq=.* time=.*/\1/p' "$work/pinger-$1.log" |
     awk -v what="$2" 'NR > 1 && $1 - last > gap { gap = $1 - last } { last = $1 } END { printf "%s: %d ms without a reply\n", what, gap * 1000 }'
@@ -185,13 +185,13 @@ end_iperf() {
   local name
   for name in client client2; do
     running $name || fail "iperf3 ended: $(tail -n 3 "$work/$name.log")"
-    stop $name INT || true
+    stop $name INT 10 || true
     grep -q "interrupt - the client has terminated" "$work/$name.log" || fail "the end of iperf3: $(tail -n 3 "$work/$name.log")"
     equal "errors of iperf3" "$(grep -c "error" "$work/$name.log")" 0
     sed -n "s/.*\(0\.00-.* sender\)$/$name: \1/p" "$work/$name.log"
   done
   for name in server server2; do
-    wait_until 5 grep -q "the client has terminated" "$work/$name.log" || fail "the server of iperf3: $(tail -n 3 "$work/$name.log")"
+    wait_until 10 grep -q "the client has terminated" "$work/$name.log" || fail "the server of iperf3: $(tail -n 3 "$work/$name.log")"
   done
 }
 
@@ -204,7 +204,7 @@ check_redundant() {
   mkdir -p "$work/www"
   head -c 16M /dev/urandom >"$work/www/blob"
   start_web_server "$ns_lan" "$work/www"
-  wait_until 5 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
+  wait_until 10 in_ns "$ns_lan" curl -s -o /dev/null http://10.77.0.2/blob -r 0-0 || fail "no web server"
   for ns in "$ns_host" "$ns_second"; do
     start "curl-$ns" "$ns" curl -sS --max-time 60 --limit-rate 2500K -o "$work/got-$ns" http://10.77.0.2/blob
   done

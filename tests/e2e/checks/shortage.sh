@@ -65,7 +65,7 @@ leaves_nothing() {
 # as_before WHO: a start that works in spite of an error is one like any other: it replies, and nic0 has the address that it had.
 as_before() {
   local address
-  wait_until 5 replies_to "$1" || fail "$2: $1 does not reply"  # its control thread may meet the error once, too
+  wait_until 10 replies_to "$1" || fail "$2: $1 does not reply"  # its control thread may meet the error once, too
   [ "$1" = host ] || return 0
   address=$(in_ns "$ns_host" cat /sys/class/net/nic0/address)
   equal "$2: address of nic0" "$address" "${nic0_address:=$address}"
@@ -172,10 +172,10 @@ ends_at() {
   fi
   wait "${pid_of[$who]}" 2>/dev/null || status=$?
   unset "pid_of[$who]"
-  wait_until 1 has_no_process "$2" || fail "$at: processes are left: $(ip netns pids "$2")"
+  wait_until 10 has_no_process "$2" || fail "$at: processes are left: $(ip netns pids "$2")"
   if [ "$5" = KILL ]; then
     equal "status of $at" "$status" 137
-    wait_until 1 no_interface_of_others || fail "$at: a nic0 is left that the next start would not take"
+    wait_until 10 no_interface_of_others || fail "$at: a nic0 is left that the next start would not take"
   else
     [ "$status" = 0 ] || [ "$status" = 143 ] || fail "$at: status $status"  # 143: before it listens to signals
     leaves_nothing "$who" "$at"
@@ -248,20 +248,24 @@ check_descriptors() {
   begin_pings pinger "$ns_host" 10.77.0.2
   for who in host iou; do
     no_descriptor $who
-    used=$(ticks $who)
     "$bin/splitnic" show --control "$work/$who.sock" >"$work/waiter.$who" 2>&1 &
     pid_of[waiter]=$!
+    wait_until 10 lets_wait $who || fail "$who does not report that it cannot accept"
+    used=$(ticks $who)
     sleep 1
     [ $(($(ticks $who) - used)) -le 60 ] || fail "$who spins while it cannot accept: $(($(ticks $who) - used)) ticks in a second"
-    equal "lines about it of $who" "$(grep -c "accepting a client: Too many open files; it waits" "$work/$who.log")" 1
+    equal "lines about it of $who" "$(lines_about_clients $who)" 1
     at_most $who nofile 1024
-    wait_until 3 process_ended "${pid_of[waiter]}" || fail "$who does not serve the client that has waited"
+    wait_until 10 process_ended "${pid_of[waiter]}" || fail "$who does not serve the client that has waited"
     wait "${pid_of[waiter]}" || fail "the client that has waited: $(cat "$work/waiter.$who")"
     unset "pid_of[waiter]"
-    replies_to $who || fail "$who does not reply any more"
+    wait_until 10 replies_to $who || fail "$who does not reply any more"
   done
   end_pings pinger
 }
+
+lines_about_clients() { grep -c "accepting a client: Too many open files; it waits" "$work/$1.log"; }
+lets_wait() { [ "$(lines_about_clients "$1")" -ge 1 ]; }
 
 # A unit that gets no more memory refuses what it must, and loses no host that it has.
 check_memory() {
@@ -271,9 +275,9 @@ check_memory() {
   # Enough for a program that works, and less than a host needs.
   at_most iou as $(($(awk '/^VmSize:/ { print $2 }' "/proc/${pid_of[iou]}/status") * 1024 + 2097152))
   start_second
-  wait_until 5 counts iou iou.hosts.refused_memory 1 || fail "the unit refuses nobody: $(ask iou stats | grep iou.hosts)"
+  wait_until 10 counts iou iou.hosts.refused_memory 1 || fail "the unit refuses nobody: $(ask iou stats | grep iou.hosts)"
   ! is_up host2 || fail "the second host is up"
-  replies_to iou || fail "the unit does not reply"
+  wait_until 10 replies_to iou || fail "the unit does not reply"
   at_most iou as unlimited
   wait_up host2
   end_pings pinger
@@ -283,11 +287,11 @@ check_memory() {
 failing() {
   strace -f -q -o "$work/trace" -e "trace=$2" -e "inject=$2:error=$3:when=$4" -p "${pid_of[$1]}" 2>"$work/strace.log" &
   pid_of[injector]=$!
-  wait_until 3 is_traced "$1" || fail "no strace: $(cat "$work/strace.log")"
+  wait_until 10 is_traced "$1" || fail "no strace: $(cat "$work/strace.log")"
 }
 is_traced() { grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/${pid_of[$1]}/status"; }
 recovered() {
-  stop injector INT
+  stop injector INT 10
   has_injected || fail "nothing was injected"
   echo "$1: $(grep -c INJECTED "$work/trace") calls failed"
 }
@@ -321,6 +325,6 @@ check_full_log() {
   bring_up
   files_both_ways 1
   ask iou evict "$host_name" >/dev/null || fail "no eviction"
-  wait_until 5 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null || fail "not back after it"
+  wait_until 10 in_ns "$ns_host" ping -q -c 1 -W 0.3 10.77.0.2 >/dev/null || fail "not back after it"
   equal "lines of the log" "$(cat "$work/iou.log" "$work/host.log" | wc -l)" 0
 }

@@ -127,7 +127,7 @@ check_full() {
   iou_options=(--link-profile full) host_options=(--link-profile full) switch_options=(--link-profile full)
   make_switches 2
   start relay "$ns_host" "${at_once[@]}" "$python" -B "$e2e/relay.py" 7999 "${host_via%:*}" "${host_via##*:}" 1 corrupt=1
-  wait_until 5 grep -qs ready "$work/relay.log" || fail "no relay"
+  wait_until 10 grep -qs ready "$work/relay.log" || fail "no relay"
   host_via=127.0.0.1:7999
   start_switch 1 2
   start_switch 2 2
@@ -153,6 +153,12 @@ print(json.load(sys.stdin)["links"][0]["lanes"])')" 4
   done
 }
 
+# have_payloads HOP NUMBER: has the recorder written that many of the hop? Leaves those of both hops in $work/payloads.
+have_payloads() {
+  tshark -r "$work/hops.pcapng" -Y udp -T fields -e frame.interface_id -e udp.payload 2>/dev/null >"$work/payloads"
+  [ "$(awk -v hop="$1" '$1 == hop' "$work/payloads" | wc -l)" -ge "$2" ]
+}
+
 # records_of HOP: nothing but records of sessions passed there, 0 to the host, 1 to the other switch.
 records_of() {
   awk -v hop="$1" '$1 == hop { print $2 }' "$work/payloads" >"$work/payloads-$1"
@@ -167,16 +173,18 @@ records_of() {
 check_sealed() {
   make_switches 2
   start recorder "$ns_sw1" dumpcap -q -f udp -i p1 -i p2 -w "$work/hops.pcapng"
-  wait_until 10 test -s "$work/hops.pcapng" || fail "dumpcap does not record"
+  wait_until 30 test -s "$work/hops.pcapng" || fail "dumpcap does not record"
   iou_options=(--payload-crc off) host_options=(--payload-crc off)
   start_switch 1 2
   start_switch 2 2
   start_iou && start_host
   nic_up
-  in_ns "$ns_host" ping -q -c 40 -i 0.02 -p 73706c69746e6963 -W 1 10.77.0.2 >/dev/null || fail "the LAN does not respond"
+  ping_all "$ns_host" 10.77.0.2 40 0.02 -p 73706c69746e6963
+  # The recorder drops what it has not read when it is ended.
+  wait_until 30 have_payloads 0 51 && wait_until 30 have_payloads 1 51 || fail "no datagrams were recorded"
   sleep 0.3
-  stop recorder INT
-  tshark -r "$work/hops.pcapng" -Y udp -T fields -e frame.interface_id -e udp.payload 2>/dev/null >"$work/payloads"
+  stop recorder INT 10
+  have_payloads 0 51 || fail "the recording is not whole"
   records_of 0
   records_of 1
   local who
@@ -205,7 +213,7 @@ check_wrong() {
   # The unit is not there: each reply of the switch would be to the host.
   start_switch 1 1
   start_host --key-file "$work/other.key" --peer "$(public sw1)"
-  wait_until 6 grep -q "topology file have our key" "$work/host.log" || fail "no line in the log"
+  wait_until 15 grep -q "topology file have our key" "$work/host.log" || fail "no line in the log"
   no_reply "a key that is in no file" session.rx.drop.unknown_key
   stop switch1 TERM
   start_switch 1 1
@@ -303,7 +311,7 @@ check_pinned() {
   nic_up
   ping_all "$ns_host" 10.77.0.2 20
   local lane
-  for lane in 2 3; do within "cells on lane $lane" 3000 counts switch1 "switch.lane$lane.tx.cell" 2; done
+  for lane in 2 3; do within "cells on lane $lane" 10000 counts switch1 "switch.lane$lane.tx.cell" 2; done
   equal "cells on the lane of the table" "$(counter switch1 switch.lane0.tx.cell)" 0
 }
 
@@ -312,7 +320,7 @@ check_replaced() {
   plain
   switched 1
   stop host TERM
-  within "the port is free" 5000 grep -q "port 1 (hosta): .* is down: the peer stopped" "$work/switch1.log"
+  within "the port is free" 10000 grep -q "port 1 (hosta): .* is down: the peer stopped" "$work/switch1.log"
   host_name=another
   start_host
   within "another host at the same port" 10000 is_up host
@@ -330,9 +338,9 @@ check_killed() {
     which=$round
     sleep 0.7
     stop "switch$which" KILL
-    within "carrier down after switch $which was killed" 5000 carrier_is "$ns_host" nic0 0
+    within "carrier down after switch $which was killed" 10000 carrier_is "$ns_host" nic0 0
     start_switch "$which" 2
-    within "carrier after its restart" 5000 carrier_is "$ns_host" nic0 1
+    within "carrier after its restart" 10000 carrier_is "$ns_host" nic0 1
     within "TCP flows again" 15000 moved_since "$(in_ns "$ns_lan" cat /sys/class/net/lan0/statistics/rx_bytes)"
     running client || fail "the TCP connection did not survive"
   done

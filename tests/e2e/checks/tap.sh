@@ -22,21 +22,21 @@ check_moved() {
   make_pod
   ip -n "$ns_host" link set nic0 netns "$ns_pod" || fail "the interface cannot be moved"
   set_up "$ns_pod"
-  within "the carrier in the container" 3000 carrier_is "$ns_pod" nic0 1
-  within "traffic from the container" 3000 reply_from "$ns_pod"
+  within "the carrier in the container" 10000 carrier_is "$ns_pod" nic0 1
+  within "traffic from the container" 10000 reply_from "$ns_pod"
   running host || fail "the host has ended"
   # The user's settings are followed there, also under another name.
   ip -n "$ns_pod" link set nic0 mtu 1400
-  wait_until 3 settled_mtu 1400 || fail "the MTU is not followed: $(ask host show --json)"
+  wait_until 10 settled_mtu 1400 || fail "the MTU is not followed: $(ask host show --json)"
   ip -n "$ns_pod" link set nic0 down && ip -n "$ns_pod" link set nic0 name eth0
   set_up "$ns_pod" eth0
-  within "traffic under another name" 3000 reply_from "$ns_pod"
+  within "traffic under another name" 10000 reply_from "$ns_pod"
   ip -n "$ns_pod" link set eth0 down && ip -n "$ns_pod" link set eth0 name nic0
   # To a third one, and back.
   ip -n "$ns_pod" link set nic0 netns "$ns_iou" && set_up "$ns_iou"
-  wait_until 3 reply_from "$ns_iou" || fail "no traffic from a third namespace"
+  wait_until 10 reply_from "$ns_iou" || fail "no traffic from a third namespace"
   ip -n "$ns_iou" link set nic0 netns "$ns_host" && set_up "$ns_host"
-  within "traffic where it came from" 3000 reply_from "$ns_host"
+  within "traffic where it came from" 10000 reply_from "$ns_host"
   stop host TERM || fail "the host did not stop"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "the interface is left"
 }
@@ -47,11 +47,11 @@ check_netns() {
   ns_pod=sn$$-p
   start_iou
   start_host --netns "$ns_pod"
-  wait_until 5 log_has host "no network namespace $ns_pod: ip netns add $ns_pod; waiting for that to change" || fail "it does not wait"
+  wait_until 10 log_has host "no network namespace $ns_pod: ip netns add $ns_pod; waiting for that to change" || fail "it does not wait"
   make_pod
   wait_up host
   set_up "$ns_pod"
-  within "traffic from the namespace" 5000 reply_from "$ns_pod"
+  within "traffic from the namespace" 10000 reply_from "$ns_pod"
   in_ns "$ns_host" test ! -e /sys/class/net/nic0 || fail "nic0 is in the namespace of the host"
   ask host set mtu 1400 || fail "the MTU cannot be set"
   equal "MTU" "$(in_ns "$ns_pod" cat /sys/class/net/nic0/mtu)" 1400
@@ -59,7 +59,7 @@ check_netns() {
   index=$(index_in "$ns_pod")
   stop host KILL
   start_host --netns "$ns_pod"
-  within "traffic after a restart" 5000 reply_from "$ns_pod"
+  within "traffic after a restart" 10000 reply_from "$ns_pod"
   equal "index" "$(index_in "$ns_pod")" "$index"
   refuses 1 "--netns: opening the network namespace /dev/null/x: Not a directory" "$bin/splitnic-host" --connect shm://x --tap nic0 --netns /dev/null/x --control "$work/x.sock"
 }
@@ -72,7 +72,7 @@ check_adopted() {
   start_iou
   refuses 1 "; --tap-adopt uses it as it is" ip netns exec "$ns_iou" "$bin/splitnic-host" --connect shm://x --tap fab0 --control "$work/x.sock"
   start_host --tap-adopt
-  wait_until 5 log_has host "nic0: no such interface: ip tuntap add dev nic0 mode tap vnet_hdr; waiting" || fail "it does not wait"
+  wait_until 10 log_has host "nic0: no such interface: ip tuntap add dev nic0 mode tap vnet_hdr; waiting" || fail "it does not wait"
   stop host TERM
   ip -n "$ns_host" tuntap add dev nic0 mode tap vnet_hdr user 65534 && ip -n "$ns_host" link set nic0 address 02:00:00:00:00:77 ||
     fail "no TAP"
@@ -110,14 +110,14 @@ check_passed() {
   nic_up
   make_pod
   ip -n "$ns_host" link set nic0 netns "$ns_pod" && set_up "$ns_pod"
-  within "traffic from the container" 3000 reply_from "$ns_pod"
+  within "traffic from the container" 10000 reply_from "$ns_pod"
   stop host TERM || fail "the host did not stop"
   start_with_fd 0x1002
-  wait_until 5 log_has host "descriptor 9 is not a TAP with a virtio-net header" || fail "a TAP without the header is taken"
+  wait_until 10 log_has host "descriptor 9 is not a TAP with a virtio-net header" || fail "a TAP without the header is taken"
   wait "${pid_of[host]}"
   unset "pid_of[host]"
   start_with_fd 0x5002 --tap nic7
-  wait_until 5 log_has host "descriptor 9 is the TAP nic0: give --tap nic0" || fail "a TAP of another name is taken"
+  wait_until 10 log_has host "descriptor 9 is the TAP nic0: give --tap nic0" || fail "a TAP of another name is taken"
   wait "${pid_of[host]}"
   unset "pid_of[host]"
   refuses 1 "descriptor 55 is not a TAP" "$bin/splitnic-host" --connect shm://x --tap-fd 55 --control "$work/x.sock"
@@ -126,9 +126,9 @@ check_passed() {
 check_renamed() {
   bring_up
   ip -n "$ns_iou" link set lan0 down && ip -n "$ns_iou" link set lan0 name lan9 && ip -n "$ns_iou" link set lan9 up || fail "no other name"
-  within "traffic by a NIC with another name" 5000 reply_from "$ns_host"
+  within "traffic by a NIC with another name" 10000 reply_from "$ns_host"
   ip -n "$ns_iou" link set lan9 down
-  within "no carrier" 3000 carrier_is "$ns_host" nic0 0
+  within "no carrier" 10000 carrier_is "$ns_host" nic0 0
   ip -n "$ns_iou" link set lan9 up
-  within "carrier" 3000 carrier_is "$ns_host" nic0 1
+  within "carrier" 10000 carrier_is "$ns_host" nic0 1
 }
