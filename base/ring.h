@@ -32,6 +32,11 @@ class Ring {
     CHECK(!full());
     return slots_[tail_++ & (slots_.size() - 1)];
   }
+  // Adds a first element.
+  void push_front(T value) {
+    CHECK(!full());
+    slots_[--head_ & (slots_.size() - 1)] = std::move(value);
+  }
   T& front() { return (*this)[0]; }
   T& back() { return (*this)[size() - 1]; }
   // Returns the i-th element from the front.

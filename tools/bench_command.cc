@@ -256,8 +256,9 @@ void add_bench(CLI::App& app, BenchArguments& into) {
                    "to, 1 to 4 (default 1)")
       ->type_name("N");
   control::add_repeated(*bench, "--size", into.sizes,
-                        "Bytes per message; may repeat (default 64, 4096, 65536, 1048576; of ud "
-                        "and rd those that fit in one cell; of fetchop always 8)",
+                        "Bytes per message; may repeat (default 64, 4096, 65536, 1048576; of ud, "
+                        "and of write and read on rd, those that fit in one cell; of fetchop "
+                        "always 8)",
                         "N");
   bench
       ->add_option("--seconds", into.seconds,

@@ -27,6 +27,13 @@ WcStatus status_of(AckCode code) {
   }
 }
 
+// Of a context whose owner takes messages of `wanted` bytes.
+std::uint32_t message_max_of(std::uint32_t wanted, std::uint16_t mcp) {
+  const std::uint64_t most =
+      std::min<std::uint64_t>(kPacketBytesMax, std::uint64_t{kCellsPerPacketMax} * mcp);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, mcp, most));
+}
+
 }  // namespace
 
 EeContext::EeContext(EeId id, const EeInit& init, Psn start_psn, RdQueuePairs& queue_pairs,
@@ -49,7 +56,9 @@ base::Status EeContext::connect(Link& link, const EePeer& peer) {
   link_ = &link;
   remote_ = peer.context;
   expected_ = peer.receive_psn;
-  mcp_ = peer.mcp;
+  mcp_ = message_.mcp = peer.mcp;
+  message_max_ = message_max_of(peer.message_max, mcp_);
+  message_.bytes_max = message_max_of(init_.message_max, mcp_);
   if (link.peer_receive_buffer() > 0) {
     const std::size_t cells = link.peer_receive_buffer() / 2 / (mcp_ + kStrideOverhead);
     window_ = std::clamp<std::size_t>(cells, 1, kEeWindow);
@@ -65,6 +74,9 @@ void EeContext::end(WcStatus status) {
   state_ = State::kEnded;
   counters_.add(TransportCounter::kEeErrors);
   timer_.disarm();
+  drop_message();
+  message_.reset();
+  cells_in_flight_ = cells_pending_ = 0;
   while (!records_.empty()) {
     Qp* qp = records_.front().qp;
     records_.pop();
@@ -72,7 +84,6 @@ void EeContext::end(WcStatus status) {
     qp->on_rd_result(status);
     queue_pairs_.wake(*qp);
   }
-  lost_count_ = 0;
 }
 
 MacHeader EeContext::header(Op op) const {
@@ -87,21 +98,31 @@ MacHeader EeContext::header(Op op) const {
 }
 
 bool EeContext::send(Qp& qp, base::Time now) {
-  if (records_.size() >= window_ || !link_->up()) return false;
-  const EePlace place{next_psn_, remote_, kFlagAckRequest};
-  if (qp.emit_rd(*link_, place) == 0) return false;
-  Record& record = records_.push_slot();
-  record = Record{};
-  record.qp = &qp;
-  record.sent_at = now;
+  // The cells of one message are not between those of another.
+  if (!link_->up() || !send_pending(now)) return false;
+  if (records_.size() >= window_ || cells_in_flight_ >= window_) return false;
+  Record fresh;
+  fresh.cells = qp.rd_cells();
+  if (qp.emit_rd(*link_, EePlace{next_psn_, 0, remote_, flags_of(fresh)}) == 0) return false;
+  fresh.qp = &qp;
+  fresh.sent_at = now;
+  fresh.next = fresh.sent = 1;
+  records_.push(fresh);
+  cells_in_flight_ += fresh.in_flight();
+  cells_pending_ += fresh.pending();
   ++next_psn_;
   if (!timer_.is_armed()) timer_.arm(now, congestion_.rto());
+  static_cast<void>(send_pending(now));
   return true;
 }
 
+// The receiver would wait for the cells that will not come.
 void EeContext::abandon(const Qp& qp) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (records_[i].qp == &qp) records_[i].qp = nullptr;
+    Record& record = records_[i];
+    if (record.qp != &qp) continue;
+    record.qp = nullptr;
+    if (record.pending() > 0) fill_place(record);
   }
 }
 
@@ -122,7 +143,8 @@ void EeContext::on_cell(const CellView& cell, const Link& link, base::Time now) 
   }
 }
 
-// A reply is of the message with its PSN, and of no other.
+// A reply is of the message with its PSN, and of no other. An ACK of a cell before the last is its
+// progress, and everything else its result.
 void EeContext::on_reply(const CellView& cell, base::Time now) {
   const bool has_ack = cell.header.op == Op::kAck || cell.header.op == Op::kNak;
   ack_.code = AckCode::kAck;
@@ -134,12 +156,12 @@ void EeContext::on_reply(const CellView& cell, base::Time now) {
     return counters_.add(TransportCounter::kAckStale);
   }
   const auto index = static_cast<std::size_t>(at);
-  if (ack_.code == AckCode::kSequence) return on_sequence_nak(index);
+  const std::uint32_t csn = cell.header.csn;
+  if (ack_.code == AckCode::kSequence) return on_sequence_nak(index, csn);
   Record& record = records_[index];
-  if (record.has_result) return counters_.add(TransportCounter::kAckStale);
-  if (timer_.gives_sample(record.sent_at, record.is_repeated)) {
-    congestion_.on_rtt_sample(now - record.sent_at);
-  }
+  if (record.has_result || csn >= record.sent) return counters_.add(TransportCounter::kAckStale);
+  take_round_trip(record, csn, now);
+  if (cell.header.op == Op::kAck && csn + 1 < record.cells) return on_progress(index, csn + 1, now);
   Qp* qp = record.qp;
   resolve(index, now);
   if (qp == nullptr) return;
@@ -155,58 +177,130 @@ void EeContext::apply(Qp& qp, const CellView& cell, const AckExt& ack, base::Tim
   qp.on_rd_result(status_of(ack.code));
 }
 
-// The receiver has dropped what came behind the message that it expects.
-void EeContext::on_sequence_nak(std::size_t index) {
-  for (std::size_t i = index; i < records_.size(); ++i) {
-    Record& record = records_[i];
-    if (record.has_result || record.is_lost) continue;
-    record.is_lost = true;
-    ++lost_count_;
+// A reply to cell `csn` gives one if that is the newest of its message and was sent once.
+void EeContext::take_round_trip(const Record& record, std::uint32_t csn, base::Time now) {
+  if (csn + 1 != record.sent || record.next != record.sent) return;
+  if (!timer_.gives_sample(record.sent_at, csn < record.repeated)) return;
+  congestion_.on_rtt_sample(now - record.sent_at);
+}
+
+// The receiver has the first cells of a message.
+void EeContext::on_progress(std::size_t index, std::uint32_t taken, base::Time now) {
+  Record& record = records_[index];
+  if (record.is_filler || taken <= record.taken) return;
+  note_taken(record, taken);
+  note_taken_before(index);
+  congestion_.on_progress();
+  timer_.on_acknowledged(now, true, congestion_.rto());
+}
+
+// The receiver has dropped what came behind the cell that it expects.
+void EeContext::on_sequence_nak(std::size_t index, std::uint32_t csn) {
+  Record& record = records_[index];
+  const bool is_possible = record.is_filler || (csn < record.sent && csn >= record.taken);
+  if (record.has_result || !is_possible) return counters_.add(TransportCounter::kAckStale);
+  if (!record.is_filler) note_taken(record, csn);
+  go_back(index);
+}
+
+// All cells in flight from record `index` on are lost.
+void EeContext::go_back(std::size_t index) {
+  for (std::size_t i = index; i < records_.size(); ++i) lose(records_[i]);
+}
+
+// The place of a queue pair that is gone is filled, or the receiver would wait for it.
+void EeContext::lose(Record& record) {
+  if (record.has_result) return;
+  if (record.qp == nullptr) return fill_place(record);
+  update(record, [](Record& r) { r.next = r.taken; });
+}
+
+void EeContext::fill_place(Record& record) {
+  update(record, [](Record& r) {
+    r.is_filler = r.is_repeated = true;
+    r.repeated = r.sent;
+    r.next = r.taken = 0;
+  });
+}
+
+void EeContext::note_taken(Record& record, std::uint32_t taken) {
+  update(record, [taken](Record& r) {
+    r.taken = std::max(r.taken, taken);
+    r.next = std::max(r.next, r.taken);
+  });
+}
+
+// The receiver takes cells in order, so it has all of the messages before `index`. The last cell of
+// each stays in flight for its result.
+void EeContext::note_taken_before(std::size_t index) {
+  for (std::size_t i = 0; i < index; ++i) {
+    if (!records_[i].has_result) note_taken(records_[i], records_[i].end() - 1);
   }
 }
 
 // The result of record `index` is here. The records before it that are overtaken are lost.
 void EeContext::resolve(std::size_t index, base::Time now) {
-  Record& record = records_[index];
-  record.qp = nullptr;
-  record.has_result = true;
-  if (record.is_lost) --lost_count_;
-  record.is_lost = false;
+  update(records_[index], [](Record& r) {
+    r.qp = nullptr;
+    r.has_result = true;
+  });
+  note_taken_before(index);
   for (std::size_t i = 0; i + kReorderMessages <= index; ++i) {
-    Record& older = records_[i];
-    if (older.has_result || older.is_lost || older.is_repeated) continue;
-    older.is_lost = true;
-    ++lost_count_;
+    if (!records_[i].is_repeated) lose(records_[i]);
   }
   while (!records_.empty() && records_.front().has_result) records_.pop();
   congestion_.on_progress();
   timer_.on_acknowledged(now, !records_.empty(), congestion_.rto());
 }
 
-// Sends record `index` once more. Returns false when the link has no room now. The place of a queue
-// pair that is gone is filled, or the receiver would wait for it.
-bool EeContext::resend(std::size_t index, base::Time now) {
-  const EePlace place{oldest() + static_cast<std::uint32_t>(index), remote_,
-                      kFlagAckRequest | kFlagRetransmission};
+// An ACK is requested where sending has to stop and at each quarter of the window.
+std::uint8_t EeContext::flags_of(const Record& record) const {
+  const std::size_t quarter = std::max<std::size_t>(window_ / 4, 1);
+  const bool asks = record.next + 1 == record.end() || cells_in_flight_ + 1 >= window_ ||
+                    (record.next + 1) % quarter == 0;
+  const bool is_repeated = record.is_filler || record.next < record.sent;
+  return static_cast<std::uint8_t>((asks ? kFlagAckRequest : 0) |
+                                   (is_repeated ? kFlagRetransmission : 0));
+}
+
+// Sends what is pending, in the order of messages. Returns false when some of it waits: the window
+// or the link has no room.
+bool EeContext::send_pending(base::Time now) {
+  for (std::size_t i = 0; cells_pending_ > 0 && i < records_.size(); ++i) {
+    while (records_[i].pending() > 0) {
+      if (cells_in_flight_ >= window_ || !send_next(i, now)) return false;
+    }
+  }
+  return true;
+}
+
+// Sends the next cell of record `index`. Returns false when the link has no room now.
+bool EeContext::send_next(std::size_t index, base::Time now) {
   Record& record = records_[index];
+  const Psn psn = oldest() + static_cast<std::uint32_t>(index);
+  const EePlace place{psn, record.next, remote_, flags_of(record)};
   std::size_t bytes = record.qp != nullptr ? record.qp->emit_rd(*link_, place) : 0;
   // A local failure has taken the queue pair from the record.
-  if (bytes == 0 && record.qp == nullptr) bytes = emit_filler(place);
+  if (bytes == 0 && record.qp == nullptr) bytes = emit_filler(psn);
   if (bytes == 0) return false;
-  record.is_lost = false;
-  record.is_repeated = true;
-  record.sent_at = now;
-  --lost_count_;
+  update(record, [now](Record& r) {
+    if (r.next < r.sent) {
+      r.is_repeated = true;
+      r.repeated = std::max(r.repeated, r.next + 1);
+    }
+    r.sent = std::max(r.sent, ++r.next);
+    r.sent_at = now;
+  });
   return true;
 }
 
 // An empty Send to queue pair 0, which no node has: its result is NAK 0x64.
-std::size_t EeContext::emit_filler(const EePlace& place) {
+std::size_t EeContext::emit_filler(Psn psn) {
   CellHead head;
   head.header = header(Op::kSend);
-  head.header.psn = place.psn;
-  head.header.flags = place.flags;
-  head.ee = place.context;
+  head.header.psn = psn;
+  head.header.flags = kFlagAckRequest | kFlagRetransmission;
+  head.ee = remote_;
   const std::size_t bytes = send_cell(*link_, head, NoPayload{});
   if (bytes > 0) counters_.add(TransportCounter::kTxRetransmit);
   return bytes;
@@ -214,9 +308,7 @@ std::size_t EeContext::emit_filler(const EePlace& place) {
 
 void EeContext::transmit(base::Time now) {
   if (state_ != State::kReady || !link_->up() || !send_results()) return;
-  for (std::size_t i = 0; lost_count_ > 0 && i < records_.size(); ++i) {
-    if (records_[i].is_lost && !resend(i, now)) return;
-  }
+  static_cast<void>(send_pending(now));
 }
 
 // While the link is not up no time-out counts.
@@ -226,7 +318,7 @@ void EeContext::on_time(base::Time now) {
   if (timer_.is_exhausted(now, init_.retry_count)) return end(WcStatus::kRetryExceeded);
   timer_.on_timeout(now);
   congestion_.on_timeout();
-  on_sequence_nak(0);
+  go_back(0);
   timer_.arm(now, congestion_.rto());
 }
 

@@ -22,9 +22,11 @@ base::Result<EeId> EeTable::create(const EeInit& init) {
   if (!partitions_.has(init.partition)) {
     return base::Error("this node is no member of partition " + text_of(init.partition), EINVAL);
   }
-  if (init.sl > kSlMax || init.mcp % 4 != 0 || init.retry_count > kRetryCountMax) {
-    return base::Error("an end-to-end context has an impossible service level, MCP or retry count",
-                       EINVAL);
+  if (init.sl > kSlMax || init.mcp % 4 != 0 || init.retry_count > kRetryCountMax ||
+      init.message_max > kPacketBytesMax) {
+    return base::Error(
+        "an end-to-end context has an impossible service level, MCP, message length or retry count",
+        EINVAL);
   }
   for (;;) {
     const EeId id(random_.next32() & 0xFFFFFF);
@@ -44,7 +46,7 @@ MgmtPair EeTable::describe(EeId id, std::uint8_t channel) {
   pair.qpn = Qpn(id.value);
   pair.start_psn = ee->start_psn();
   pair.mcp = ee->mcp();
-  pair.msg_max = ee->mcp();
+  pair.msg_max = std::max<std::uint32_t>(ee->mcp(), ee->own_message_max());
   return pair;
 }
 
@@ -60,6 +62,7 @@ base::Status EeTable::connect(const MgmtPair& mine, const MgmtPair& theirs, Link
   EePeer peer;
   peer.context = theirs.qpn.value;
   peer.receive_psn = theirs.start_psn;
+  peer.message_max = theirs.msg_max;
   peer.mcp = link.mcp();
   if (mine.mcp != 0) peer.mcp = std::min(peer.mcp, mine.mcp);
   if (theirs.mcp != 0) peer.mcp = std::min(peer.mcp, theirs.mcp);
@@ -107,6 +110,10 @@ void EeTable::on_peer_restarted(const Link& link) {
 
 void EeTable::abandon(const Qp& qp) {
   for (const auto& [id, ee] : contexts_) ee->abandon(qp);
+}
+
+void EeTable::drop_message(const Qp& qp) {
+  for (const auto& [id, ee] : contexts_) ee->drop_message_of(qp);
 }
 
 }  // namespace splitnic::fabric

@@ -58,6 +58,8 @@ class EeTable {
   void on_peer_restarted(const Link& link);
   // The queue pair is gone, or its messages are flushed.
   void abandon(const Qp& qp);
+  // It takes nothing any more: what has come of messages for it is dropped.
+  void drop_message(const Qp& qp);
 
  private:
   const std::size_t contexts_max_;

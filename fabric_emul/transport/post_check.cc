@@ -17,8 +17,12 @@ base::Status check_context(const QpContext& context, const SendWr& wr, std::uint
         "no end-to-end context of this number and partition is connected: EeTable::connect() first",
         EINVAL);
   }
-  if (bytes > ee->mcp()) {
-    return base::Error("longer than a cell of the path to that node", EMSGSIZE);
+  const bool may_be_long = op_info(wire_op(wr.op), Service::kRd).multi_cell;
+  const std::uint32_t bytes_max = may_be_long ? ee->message_max() : std::uint32_t{ee->mcp()};
+  if (bytes > bytes_max) {
+    return base::Error(may_be_long ? "longer than what the context of that node takes"
+                                   : "longer than a cell of the path to that node",
+                       EMSGSIZE);
   }
   return {};
 }
@@ -29,7 +33,7 @@ base::Status check_connectionless(const QpContext& context, const SendWr& wr, st
   if (!is_raw && wr.destination_qpn.value == 0) {
     return base::Error("a connectionless post needs a destination", EINVAL);
   }
-  if (cells_of(bytes, context.attr.mcp) > 1) {
+  if (context.service != Service::kRd && cells_of(bytes, context.attr.mcp) > 1) {
     return base::Error("longer than the one cell of a connectionless channel", EMSGSIZE);
   }
   const OpInfo& info = op_info(is_raw ? Op::kRaw : wire_op(wr.op), context.service);

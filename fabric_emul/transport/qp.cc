@@ -33,6 +33,7 @@ base::Status Qp::modify(QpState to, AttrMask given, const QpAttr& values) {
   }
   enter_state(to);
   if (to == QpState::kReset) {
+    drop_messages();
     flush_sends();
     responder_.flush();
     context_.fault.reset();
@@ -229,6 +230,7 @@ void Qp::settle_drain() {
 void Qp::enter_error() {
   if (context_.state == QpState::kErr) return;
   enter_state(QpState::kErr);
+  drop_messages();
   context_.counters.add(TransportCounter::kQpErrors);
   flush_sends();
   responder_.flush();

@@ -115,9 +115,13 @@ class Qp {
   void on_rd_result(WcStatus status);
   void on_rd_rnr(base::Duration wait, base::Time now);
   void on_rd_response(const CellView& cell);
-  // Takes a request that is the next of a context, and returns its result. A response's payload is
-  // left in `response`.
-  RdResult execute_rd(const CellView& cell, std::vector<std::byte>& response);
+  // The cells of the next message, which next_context() has found.
+  std::uint32_t rd_cells() const { return requester_.front().cells; }
+  // Takes the next cell of a context, and returns the result of its message, or its progress. A
+  // response's payload is left in `response`.
+  RdResult execute_rd(const CellView& cell, RdMessage& message, std::vector<std::byte>& response);
+  // The message ends without its other cells.
+  void drop_rd(RdMessage& message) { responder_.drop_rd(message); }
   // Takes an IPv6 datagram that a filter has selected, Raw.
   void on_raw(const CellView& cell);
 
@@ -171,6 +175,7 @@ class Qp {
   void settle_drain();
   void enter_state(QpState to);
   void flush_sends();
+  void drop_messages();
   unsigned transmit_rd(base::Time now);
   base::Status post(const SendWr& wr);
   // qp_terminate.cc

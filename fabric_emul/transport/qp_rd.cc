@@ -7,6 +7,12 @@ namespace splitnic::fabric {
 
 Qp::~Qp() {
   if (context_.contexts != nullptr) context_.contexts->abandon(*this);
+  drop_messages();
+}
+
+// The messages that are arriving end, and their receives are posted as before.
+void Qp::drop_messages() {
+  if (context_.contexts != nullptr) context_.contexts->drop_message(*this);
 }
 
 void Qp::flush_sends() {
@@ -43,7 +49,8 @@ void Qp::on_rd_rnr(base::Duration wait, base::Time now) {
 void Qp::on_rd_response(const CellView& cell) { on_rd_result(rd_.take_response(cell)); }
 
 // A refusal here is that of a queue pair that the sender cannot know to be gone.
-RdResult Qp::execute_rd(const CellView& cell, std::vector<std::byte>& response) {
+RdResult Qp::execute_rd(const CellView& cell, RdMessage& message,
+                        std::vector<std::byte>& response) {
   RdResult none;
   none.code = AckCode::kInvalidRdRequest;
   if (!is_in_partition(cell.header)) {
@@ -54,7 +61,7 @@ RdResult Qp::execute_rd(const CellView& cell, std::vector<std::byte>& response) 
     context_.counters.add(TransportCounter::kCellDropState);
     return none;
   }
-  const RdResult result = responder_.take_rd(cell, response);
+  const RdResult result = responder_.take_rd(cell, message, response);
   settle();
   return result;
 }

@@ -1,6 +1,6 @@
 // The messages of one RD queue pair: one at a time is in flight, on an end-to-end context, which
-// numbers it, repeats it and gets its reply. This decides what is in flight and what its reply
-// means; the requester has the send queue and makes the cells [S000-12].
+// numbers it and its cells, repeats them and gets its reply. This decides what is in flight and
+// what its reply means; the requester has the send queue and makes the cells [S000-12].
 //
 // The flow: next_context() -> emit(), as often as the context wants -> take_response() or nothing
 // -> on_result(), or on_rnr() and from the start. Thread: the data thread. docs/protocol/rd.md
@@ -21,8 +21,9 @@ class RdRequester {
   // Returns the context that the next message needs; none while one is in flight, or must wait, or
   // there is none. Runs what sends nothing and comes first.
   std::optional<EeId> next_context(base::Time now);
-  // Sends the message in flight, or the next one, as the cell that `place` describes. Returns its
-  // bytes, or 0 when the link has no room now or the local memory failed its checks.
+  // Sends the cell that `place` describes of the message in flight, or the first one of the next
+  // message. Returns its bytes, or 0 when the link has no room now or the local memory failed its
+  // checks.
   std::size_t emit(Link& link, const EePlace& place);
   // The result of the message in flight. An error ends the send queue.
   void on_result(WcStatus status);

@@ -5,7 +5,8 @@
 namespace splitnic::fabric {
 
 base::Status ReceiveQueue::post(const RecvWr& wr) {
-  if (ring_.full()) return base::Error("the receive queue is full", ENOMEM);
+  if (ring_.size() + claimed_ >= ring_.capacity())
+    return base::Error("the receive queue is full", ENOMEM);
   RecvWqe& w = ring_.push_slot();
   w.wr_id = wr.wr_id;
   if (w.scatter.assign(wr.scatter)) return {};

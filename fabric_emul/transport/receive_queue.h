@@ -1,6 +1,6 @@
 // The posted receives of one queue pair, in the order in which packets take them. All services have
-// the same: RC, UC and UD (responder.h) and STREAM (fabric_emul/stream/stream_receiver.h). Thread:
-// the data thread.
+// the same: RC, UC, UD and RD (responder.h) and STREAM (fabric_emul/stream/stream_receiver.h).
+// Thread: the data thread.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,21 @@ class ReceiveQueue {
   // REQUIRES !empty().
   const RecvWqe& front() { return ring_.front(); }
   void pop() { ring_.pop(); }
+  // Takes out the oldest for a message that arrives in parts; its place stays. commit() or abort()
+  // follows. REQUIRES !empty().
+  RecvWqe claim() {
+    const RecvWqe oldest = ring_.front();
+    ring_.pop();
+    ++claimed_;
+    return oldest;
+  }
+  // The message has completed a claimed receive.
+  void commit() { --claimed_; }
+  // It has not: that is the oldest once more.
+  void abort(const RecvWqe& receive) {
+    --claimed_;
+    ring_.push_front(receive);
+  }
   // The number of receives, as an ACK states it.
   std::uint16_t credits() const {
     return static_cast<std::uint16_t>(std::min<std::size_t>(ring_.size(), 0xFFFF));
@@ -53,6 +68,7 @@ class ReceiveQueue {
 
  private:
   base::Ring<RecvWqe> ring_;
+  std::size_t claimed_ = 0;
 };
 
 }  // namespace splitnic::fabric

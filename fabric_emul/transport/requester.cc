@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fabric_emul/transport/ee_table.h"
 #include "fabric_emul/transport/post_check.h"
 #include "fabric_emul/transport/service.h"
 
@@ -30,9 +31,18 @@ base::Status Requester::post(const SendWr& wr) {
     w.destination_lid = is_to_peer ? context_.attr.remote_lid : wr.destination_lid;
     w.destination_qpn = is_to_peer ? context_.attr.remote_qpn : wr.destination_qpn;
     w.destination_ee = wr.destination_ee;
+    w.mcp = context_.attr.mcp;
+    if (context_.service == Service::kRd && !is_local(wr.op)) cut_for_context(w);
     if (is_local(wr.op) && !makes_region(wr.op)) local_.push(wr.local);
     return {};
   });
+}
+
+// RD: cells are those of the context, whose path the destination is behind. REQUIRES that
+// check_post() has found it.
+void Requester::cut_for_context(Wqe& w) const {
+  w.mcp = context_.contexts->find(w.destination_ee)->mcp();
+  if (!is_responded(w.op)) w.cells = static_cast<std::uint32_t>(cells_of(w.gather.bytes, w.mcp));
 }
 
 base::Result<MemoryHandle> Requester::post_register(const SendWr& wr, const NewRegion& region) {

@@ -36,9 +36,10 @@
 
 namespace splitnic::fabric {
 
-// The place of a message in the order of an end-to-end context.
+// The place of a cell in the order of an end-to-end context.
 struct EePlace {
   Psn psn;
+  std::uint32_t csn = 0;
   std::uint32_t context = 0;  // its number at the receiving node
   std::uint8_t flags = 0;
 };
@@ -57,7 +58,8 @@ class Requester {
     Lid destination_lid;
     Qpn destination_qpn;
     EeId destination_ee;
-    VaMh region{};  // that it registers
+    std::uint16_t mcp = 0;  // bytes of a full cell: of the path, on RD of the context
+    VaMh region{};          // that it registers
     std::uint32_t region_at = 0;
     bool is_registered = false;
     Lcn first_lcn;
@@ -104,10 +106,10 @@ class Requester {
   // none or it may not start now.
   const Wqe* next_startable(base::Time now);
   const Wqe& front() const { return queue_.front(); }
-  // Sends the oldest work request as the cell that `place` describes. Returns its bytes, or 0 when
+  // Sends the cell of the oldest work request that `place` describes. Returns its bytes, or 0 when
   // the link has no room now or the local memory failed its checks.
   std::size_t emit_front(Link& link, const EePlace& place);
-  // It was sent for the first time.
+  // Its first cell was sent for the first time.
   void start_front();
   // It waits in the queue as if it had not been sent. Returns false, and it stays as it is, when it
   // has met RNR too often.
@@ -153,6 +155,7 @@ class Requester {
 
  private:
   // requester.cc
+  void cut_for_context(Wqe& w) const;
   void complete_front(WcStatus status);
   void complete_acknowledged();
   void fail(WcStatus status);

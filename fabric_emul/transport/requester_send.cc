@@ -182,7 +182,7 @@ std::size_t Requester::emit_front(Link& link, const EePlace& place) {
   w.psn = place.psn;
   w.destination_lid = link.remote_lid();
   head_.ee = place.context;
-  return emit(link, queue_.head_no(), 0, place.flags);
+  return emit(link, queue_.head_no(), place.csn, place.flags);
 }
 
 void Requester::start_front() {
@@ -264,8 +264,7 @@ void Requester::fill_header(MacHeader& h, const Wqe& w, std::uint32_t csn, const
   h.flags = flags;
   if (w.is_solicited && is_last(h.pos)) h.flags |= kFlagSolicited;
   h.lcn = has_own_sequence(context_.service) ? w.first_lcn + csn : Lcn();
-  h.payload_bytes =
-      is_responded(w.op) ? std::uint16_t{0} : payload_of(w.gather.bytes, csn, context_.attr.mcp);
+  h.payload_bytes = is_responded(w.op) ? std::uint16_t{0} : payload_of(w.gather.bytes, csn, w.mcp);
   const bool has_crc = context_.sets_packet_crc && is_connected(context_.service);
   if (has_crc && is_last(h.pos)) h.flags |= kFlagPacketCrc;
 }
@@ -291,7 +290,7 @@ std::size_t Requester::emit(Link& link, std::uint64_t no, std::uint32_t csn, std
   }
   if (last) head.idata = w.idata;
   if (last && w.op == WrOp::kSendDereg) head.dereg = w.dereg.value;
-  const std::uint64_t offset = std::uint64_t{csn} * context_.attr.mcp;
+  const std::uint64_t offset = std::uint64_t{csn} * w.mcp;
   const std::size_t total = send_cell(link, head, [&](CellRoom& room) {
     if (!gather(context_.mrwt, context_.pd, w.gather.span(), offset, room.payload).ok()) {
       failures_.fail_local_access(no);

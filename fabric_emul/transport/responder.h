@@ -21,7 +21,9 @@
 #include "base/status.h"
 #include "fabric_emul/link/received_cells.h"
 #include "fabric_emul/transport/ack_schedule.h"
+#include "fabric_emul/transport/open_packet.h"
 #include "fabric_emul/transport/qp_context.h"
+#include "fabric_emul/transport/rd_message.h"
 #include "fabric_emul/transport/receive_queue.h"
 #include "fabric_emul/transport/reorder_buffer.h"
 #include "fabric_emul/transport/response_queue.h"
@@ -36,12 +38,13 @@ struct ResponderLimits {
   unsigned bitmap_words_max = kAckBitmapWordsMax;
 };
 
-// The result of a request on RD.
+// The result of a cell on RD: that of its message, or the progress of one that continues.
 struct RdResult {
   AckCode code = AckCode::kAck;
   std::uint16_t detail = 0;
   std::uint16_t receive_credits = 0;
   bool has_response = false;
+  bool is_whole = true;  // false: the message has more cells
 };
 
 class Responder {
@@ -62,9 +65,11 @@ class Responder {
                        base::Time now);
   // A cell for this queue pair whose CRC is right and whose format is not.
   void on_malformed(const MacHeader& header);
-  // RD, responder_rd.cc: one request, which is the next of its end-to-end context. A response's
-  // payload is left in `response`.
-  RdResult take_rd(const CellView& cell, std::vector<std::byte>& response);
+  // RD, responder_rd.cc: the next cell of an end-to-end context, whose message is `message`. A
+  // response's payload is left in `response`.
+  RdResult take_rd(const CellView& cell, RdMessage& message, std::vector<std::byte>& response);
+  // Drops what has come of the message; its receive is posted once more.
+  void drop_rd(RdMessage& message);
   // Raw, responder_raw.cc.
   void on_raw(const CellView& cell);
   // After a batch: sends the NAK or ACK that is due.
@@ -86,16 +91,7 @@ class Responder {
   bool has_responses_due() const { return responses_.has_due(); }
 
  private:
-  // The packet whose cells are arriving.
-  struct Open {
-    bool is_active = false;
-    Op op = Op::kSend;
-    VaMh target;
-    std::uint64_t bytes = 0;  // placed so far
-    std::optional<std::uint32_t> idata;
-    PacketCrc crc;
-    Lcn first_lcn;
-  };
+  using Open = OpenPacket;
   struct Nak {
     AckCode code = AckCode::kAck;
     Psn psn;
@@ -155,6 +151,7 @@ class Responder {
   bool send_response(Response& response, base::Time now);
   unsigned path_of_response(const Response& response, base::Time now) const;
   // responder_rd.cc
+  Step execute_rd(const CellView& cell, const RdMessage& message);
   Step respond_rd(const CellView& cell, std::vector<std::byte>& response);
   void forget_responses();
   bool copy_out(const Response& response, std::uint64_t offset, base::MutableBytes to);
@@ -163,11 +160,22 @@ class Responder {
   bool send_reply(const Nak* nak);
   void fill_ack(AckExt& ack) const;
 
+  // Bytes of a full cell.
+  std::size_t full_cell_bytes() const {
+    return message_ == nullptr ? context_.attr.mcp : message_->mcp;
+  }
+  // The receive that a Send fills. REQUIRES one that is posted or claimed.
+  const RecvWqe& receive() {
+    return message_ != nullptr && message_->receive ? *message_->receive : rq_.front();
+  }
+  void pop_receive();
+
   QpContext& context_;
   ResponderLimits limits_;
   ReceiveQueue rq_;
   std::unique_ptr<ReorderBuffer> early_;  // created when the first cell comes early
   Open open_;
+  RdMessage* message_ = nullptr;  // RD, while one of its cells is taken
   ResponseQueue responses_{0};
   Psn expected_psn_;
   std::uint32_t expected_csn_ = 0;

@@ -63,7 +63,7 @@ Responder::Step Responder::check_sequence(const CellView& cell) {
 // Every cell but the last carries exactly MCP bytes; the last of several is not empty [T-19].
 Responder::Step Responder::check_length(const CellView& cell) {
   const MacHeader& h = cell.header;
-  const std::size_t mcp = context_.attr.mcp;
+  const std::size_t mcp = full_cell_bytes();
   const bool ends = h.pos == Pos::kLast || h.pos == Pos::kOnly;
   const bool wrong = ends ? h.payload_bytes > mcp || (h.pos == Pos::kLast && h.payload_bytes == 0)
                           : h.payload_bytes != mcp;
@@ -99,7 +99,7 @@ Responder::Step Responder::touch(const CellView& cell) {
 }
 
 Responder::Step Responder::place(const CellView& cell) {
-  const std::uint64_t offset = std::uint64_t{cell.header.csn} * context_.attr.mcp;
+  const std::uint64_t offset = std::uint64_t{cell.header.csn} * full_cell_bytes();
   const bool begins = cell.header.csn == 0;
   base::MutableBytes checked;  // where the payload of the first cell goes
   if (begins && cell.header.op == Op::kRdmaWrite) {
@@ -129,6 +129,7 @@ Responder::Step Responder::place(const CellView& cell) {
     }
   }
   if (begins) open_packet(cell);
+  if (begins && sends && !ends && message_ != nullptr) message_->receive = rq_.claim();
   const Step placed = sends ? place_send(cell, offset) : place_write(cell, offset, checked);
   if (placed != Step::kTaken) return placed;
   if (cell.idata) open_.idata = cell.idata;
@@ -138,7 +139,7 @@ Responder::Step Responder::place(const CellView& cell) {
 }
 
 Responder::Step Responder::place_send(const CellView& cell, std::uint64_t offset) {
-  const RecvWqe& w = rq_.front();
+  const RecvWqe& w = receive();
   if (offset + cell.payload.size() > w.scatter.bytes) {
     complete_receive(cell, WcStatus::kLocalLength);
     if (has_own_sequence(context_.service)) context_.fault = WcStatus::kLocalLength;
@@ -211,21 +212,27 @@ Responder::Step Responder::deregister_for(const CellView& cell) {
 
 void Responder::complete_receive(const CellView& cell, WcStatus status) {
   Wc wc;
-  wc.wr_id = rq_.front().wr_id;
+  wc.wr_id = receive().wr_id;
   wc.status = status;
   wc.op = open_.op == Op::kRdmaWrite ? WcOp::kReceiveRdmaIdata : WcOp::kReceive;
   wc.has_idata = open_.idata.has_value() || cell.idata.has_value();
   wc.idata = open_.idata ? *open_.idata : cell.idata.value_or(0);
   if (cell.dereg) wc.ended = MemoryHandle(*cell.dereg);
   wc.is_solicited = (cell.header.flags & kFlagSolicited) != 0;
-  wc.bytes = static_cast<std::uint32_t>(std::uint64_t{cell.header.csn} * context_.attr.mcp +
+  wc.bytes = static_cast<std::uint32_t>(std::uint64_t{cell.header.csn} * full_cell_bytes() +
                                         cell.payload.size());
   wc.address = open_.target.address;
   wc.source_lid = cell.header.slid;
   wc.source_qpn = cell.header.sqpn;
   wc.source_ee = EeId(cell.ee.value_or(0));
-  rq_.pop();
+  pop_receive();
   context_.complete(context_.recv_cq, wc);
+}
+
+void Responder::pop_receive() {
+  if (message_ == nullptr || !message_->receive) return rq_.pop();
+  message_->receive.reset();
+  rq_.commit();
 }
 
 }  // namespace splitnic::fabric

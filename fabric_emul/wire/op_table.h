@@ -45,7 +45,7 @@ struct OpInfo {
   bool allowed = false;
   bool allowed_by_option = false;  // legal on the wire; a QP accepts it only if enabled
   bool multi_cell = false;         // false: Pos must be "only"
-  bool multi_by_option = false;    // multi-cell only if the QP enabled it
+  bool multi_by_option = false;    // multi-cell only if the context takes it
   VaMhRule va_mh = VaMhRule::kNever;
   bool has_ee = false;
   bool has_stream = false;

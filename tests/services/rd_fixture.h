@@ -32,11 +32,13 @@ class RdMesh : public Mesh {
       for (std::size_t j = i + 1; j < nodes; ++j) connect(i, j, init);
     }
   }
-  void connect(std::size_t i, std::size_t j, const EeInit& init) {
+  void connect(std::size_t i, std::size_t j, const EeInit& init) { connect(i, j, init, init); }
+  // The context of node i is made with the first of the two.
+  void connect(std::size_t i, std::size_t j, const EeInit& mine, const EeInit& theirs) {
     MeshNode& a = node(i);
     MeshNode& b = node(j);
-    const EeId one = a.adapter.contexts().create(init).value();
-    const EeId other = b.adapter.contexts().create(init).value();
+    const EeId one = a.adapter.contexts().create(mine).value();
+    const EeId other = b.adapter.contexts().create(theirs).value();
     const MgmtPair here = a.adapter.contexts().describe(one, 0);
     const MgmtPair there = b.adapter.contexts().describe(other, 0);
     CHECK(a.adapter.contexts().connect(here, there, *a.links[j]).has_value());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "tools/bench/bench_service.h"
 #include "tools/bench/message_pieces.h"
@@ -74,7 +75,9 @@ base::Status BenchQueues::open(const Handshake& what, std::size_t queue_pairs, s
     if (auto opened = open_queue_pair(receives_of(what, queue_pairs), now); !opened) return opened;
   }
   if (!is_rd()) return {};
-  const auto ee = adapter_.contexts().create(fabric::EeInit{});
+  fabric::EeInit init;
+  init.message_max = std::uint32_t{kSizeMax};
+  const auto ee = adapter_.contexts().create(init);
   if (!ee) return ee.error();
   ee_ = *ee;
   return {};
@@ -175,11 +178,17 @@ base::Status BenchQueues::connect_datagrams(const fabric::MgmtPair& theirs, fabr
     return base::Error("the other end takes short cells only", EINVAL);
   }
   std::uint16_t mcp = std::min(link.mcp(), theirs.mcp);
-  if (auto fits = check_length(what_.service, what_.bytes, mcp); !fits) return fits;
+  if (auto fits = check_length(what_.service, what_.op, what_.bytes, mcp); !fits) return fits;
   if (is_rd()) {
     auto connected = adapter_.contexts().connect(describe(), theirs, link);
     if (!connected) return connected;
-    mcp = adapter_.contexts().find(ee_)->mcp();
+    const fabric::EeContext& ee = *adapter_.contexts().find(ee_);
+    mcp = ee.mcp();
+    if (what_.op == Op::kSend && what_.bytes > ee.message_max()) {
+      return base::Error("the other end takes messages of at most " +
+                             std::to_string(ee.message_max()) + " bytes: give a smaller --size",
+                         EMSGSIZE);
+    }
   }
   for (const fabric::Qpn qpn : queue_pairs_) {
     if (auto started = start(qpn, mcp); !started) return started;

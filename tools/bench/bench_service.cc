@@ -104,9 +104,13 @@ base::Status check_pieces(const Run& run) {
                      EINVAL);
 }
 
-base::Status check_length(Service service, std::size_t bytes, std::uint16_t mcp) {
-  if (!is_datagram(service) || bytes <= mcp) return {};
-  return base::Error("--size " + std::to_string(bytes) + ": a message of " +
+bool is_one_cell(Service service, Op op) {
+  return is_datagram(service) && !fabric::op_info(request_of(op), service).multi_cell;
+}
+
+base::Status check_length(Service service, Op op, std::size_t bytes, std::uint16_t mcp) {
+  if (!is_one_cell(service, op) || bytes <= mcp) return {};
+  return base::Error("--size " + std::to_string(bytes) + ": a " + std::string(name(op)) + " of " +
                          std::string(fabric::name(service)) + " is one cell, of at most " +
                          std::to_string(mcp) + " bytes on this path: give a smaller one",
                      EMSGSIZE);

@@ -25,7 +25,7 @@ std::optional<fabric::Service> service_of(std::string_view word);
 constexpr bool is_reliable(fabric::Service service) {
   return fabric::is_acknowledged(service) || service == fabric::Service::kStream;
 }
-// Has no connection of two queue pairs: each message names its destination, and is one cell.
+// Has no connection of two queue pairs: each message names its destination.
 constexpr bool is_datagram(fabric::Service service) {
   return service == fabric::Service::kUd || service == fabric::Service::kRd;
 }
@@ -38,9 +38,10 @@ base::Status check_size(Op op, std::size_t bytes);
 // Refused: more pieces than a work request or a message has, and several of an operation that has
 // one: a FetchOp, and a read on STREAM.
 base::Status check_pieces(const Run& run);
-// Refused, as EMSGSIZE: a message that is longer than a cell of `mcp` bytes, on a service whose
-// messages are one cell.
-base::Status check_length(fabric::Service service, std::size_t bytes, std::uint16_t mcp);
+// Its messages are one cell, by the table of operations and services.
+bool is_one_cell(fabric::Service service, Op op);
+// Refused, as EMSGSIZE: a message that is longer than a cell of `mcp` bytes and must be one.
+base::Status check_length(fabric::Service service, Op op, std::size_t bytes, std::uint16_t mcp);
 
 // The queue pairs of message `number`, by their places among `count` at each end. Of `count`
 // messages each is from another one and to another one; count * count use every pair once.

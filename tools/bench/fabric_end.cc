@@ -144,7 +144,7 @@ void FabricEnd::on_link_up(fabric::Link& link) {
   link_ = far_ != nullptr ? near_ : &link;
   BenchQueues& queues = session_.queues();
   const Handshake& what = queues.what();
-  if (auto fits = check_length(what.service, what.bytes, link_->mcp()); !fits) {
+  if (auto fits = check_length(what.service, what.op, what.bytes, link_->mcp()); !fits) {
     return session_.fail(fits.error());
   }
   const std::array<fabric::MgmtPair, 1> mine{queues.describe()};
@@ -168,7 +168,7 @@ MgmtReject FabricEnd::check_request(const fabric::Link& link, const fabric::Mgmt
                                     const Handshake& theirs) const {
   const bool goes_back_n = (pair.flags & fabric::kPairGoBackN) != 0;
   if (goes_back_n != theirs.goes_back_n || pair.service != theirs.service ||
-      !check_length(theirs.service, theirs.bytes, link.mcp())) {
+      !check_length(theirs.service, theirs.op, theirs.bytes, link.mcp())) {
     return MgmtReject::kBadParameter;
   }
   const bool is_taken = session_.is_connected() && &link != link_;

@@ -105,13 +105,21 @@ class Bench(unittest.TestCase):
     def test_messages_of_one_cell(self):
         for carrier, address in self.addresses.items():
             with self.listener(address):
-                for service in ("ud", "rd"):
-                    out, _ = self.measure("send", address, "--json", "--service", service)
+                for op, service in (("send", "ud"), ("write", "rd")):
+                    out, _ = self.measure(op, address, "--json", "--service", service)
                     self.assertEqual([json.loads(line)["bytes"] for line in out.splitlines()], [64, 4096], carrier)
-                    out, errors = self.measure("send", address, "--service", service, "--size", "1048576", status=1)
+                    out, errors = self.measure(op, address, "--service", service, "--size", "1048576", status=1)
                     self.assertEqual(out, "")
-                    self.assertRegex(errors, "^splitnic: --size 1048576: a message of U?R?D is one cell, of at most [0-9]+ bytes on "
-                                             "this path: give a smaller one\n$")
+                    self.assertRegex(errors, "^splitnic: --size 1048576: a (send of UD|write of RD) is one cell, of at most [0-9]+ bytes "
+                                             "on this path: give a smaller one\n$")
+
+    def test_sends_of_rd_of_several_cells(self):
+        for carrier, address in self.addresses.items():
+            with self.listener(address):
+                out, _ = self.measure("send", address, "--json", "--service", "rd")
+                rows = [json.loads(line) for line in out.splitlines()]
+                self.assertEqual([row["bytes"] for row in rows], [64, 4096, 65536, 1048576], carrier)
+                self.assertEqual([row["lost"] for row in rows], [0, 0, 0, 0], carrier)
 
     def test_a_table_of_four_sizes_and_both_ends_spin(self):
         address = self.addresses["udp"]

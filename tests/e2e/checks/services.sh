@@ -88,23 +88,27 @@ check_loopback() {
   refused_here 2 "one of --peer, --listen and --loopback is needed" write --loopback
 }
 
-# A message of UD and RD is one cell, which the wire with its MTU of 1500 bounds; one of UC has several.
+# A message of UD, and a write and a read of RD, is one cell, which the wire with its MTU of 1500 bounds; a Send of RD and one of UC have several.
 check_sizes() {
   listening
   local service op
+  local pair
+  for pair in "ud write" "ud send" "rd write" "rd read"; do
+    service=${pair% *} op=${pair#* }
+    measured $op --service $service --size 1364
+    row_has service=$service op=$op bytes=1364
+    refused_here 1 "one cell, of at most 1364 bytes on this path" $op --service $service --size 1365
+  done
   for service in ud rd; do
-    for op in write send; do
-      measured $op --service $service --size 1364
-      row_has service=$service op=$op bytes=1364
-      refused_here 1 "one cell, of at most 1364 bytes on this path" $op --service $service --size 1365
-    done
     measured write --service $service
     row_has service=$service bytes=64
   done
-  for service in uc stream; do
+  for service in uc rd stream; do
     measured send --service $service --size 5000
     row_has service=$service bytes=5000
   done
+  measured send --service rd --qps 4 --size 65536
+  row_has service=rd queue_pairs=4 bytes=65536
   at_wire write --service rd --qps 4 --size 64 --seconds 0.1 >"$work/table" || fail "no table"
   equal "the head of the table" "$(awk 'NR == 1 { print $3, $4, $5, $6 }' "$work/table")" "op service qps bytes"
   equal "its row" "$(awk 'NR == 2 { print $3, $4, $5, $6 }' "$work/table")" "write rd 4 64"

@@ -78,18 +78,34 @@ TEST(BenchServiceTest, S004_02_an_operation_that_the_service_lacks_sends_nothing
 }
 
 TEST(BenchServiceTest, X_10_messages_of_datagram_services_are_one_cell) {
-  for (const Service service : {Service::kUd, Service::kRd}) {
-    for (const Op op : {Op::kWrite, Op::kSend}) {
-      expect_measured(run_of(service, op, kCell));
-      Ends ends;
-      const auto refused = ends.connect(run_of(service, op, kCell + 1));
-      ASSERT_FALSE(refused.has_value());
-      EXPECT_EQ(refused.error().errno_value(), EMSGSIZE);
-      EXPECT_THAT(refused.error().text(), HasSubstr("--size 1365"));
-      EXPECT_THAT(refused.error().text(), HasSubstr("one cell, of at most 1364 bytes"));
-      EXPECT_FALSE(ends.end.is_connected()) << "no CONNECT was sent";
+  for (const auto& [service, op] :
+       {std::pair(Service::kUd, Op::kWrite), std::pair(Service::kUd, Op::kSend),
+        std::pair(Service::kRd, Op::kWrite), std::pair(Service::kRd, Op::kRead)}) {
+    expect_measured(run_of(service, op, kCell));
+    Ends ends;
+    const auto refused = ends.connect(run_of(service, op, kCell + 1));
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().errno_value(), EMSGSIZE);
+    EXPECT_THAT(refused.error().text(), HasSubstr("--size 1365"));
+    EXPECT_THAT(refused.error().text(), HasSubstr("one cell, of at most 1364 bytes"));
+    EXPECT_FALSE(ends.end.is_connected()) << "no CONNECT was sent";
+  }
+}
+
+TEST(BenchServiceTest, X_10_S000_12_a_send_of_rd_has_several_cells) {
+  for (const std::size_t bytes : {kCell + 1, 4 * kCell, kSizeMax}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{4}}) {
+      expect_measured(run_of(Service::kRd, Op::kSend, bytes, count));
     }
   }
+  const auto run = run_of(Service::kRd, Op::kSend, 4 * kCell, 4);
+  Ends ends;
+  ASSERT_TRUE(ends.connect(run).has_value());
+  lose_a_tenth(ends);
+  const auto row = measure(ends.active, run);
+  ASSERT_TRUE(row.has_value()) << row.error().text();
+  EXPECT_GT(ends.faults.counts().lost, 0U);
+  EXPECT_EQ(ends.end.arrived(), ends.active.posted());
 }
 
 TEST(BenchServiceTest, S000_12_queue_pairs_of_rd_share_a_context) {
@@ -260,6 +276,9 @@ TEST(BenchServiceTest, S004_02_X_10_the_passive_end_refuses_what_does_not_fit_to
   Handshake long_message = offer_of(Service::kUd, Op::kSend);
   long_message.bytes = kCell + 1;
   EXPECT_EQ(stranger.reply_to(Service::kUd, long_message), bad_parameter) << "more than a cell";
+  Handshake long_send = offer_of(Service::kRd, Op::kSend);
+  long_send.bytes = kCell + 1;
+  EXPECT_EQ(stranger.reply_to(Service::kRd, long_send), bad_parameter) << "more than it takes";
   Handshake goes_back_n = rc;
   goes_back_n.goes_back_n = true;
   EXPECT_EQ(stranger.reply_to(Service::kRc, goes_back_n), bad_parameter) << "not in CONNECT";
