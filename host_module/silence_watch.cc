@@ -15,7 +15,7 @@ SilenceWatch::Step SilenceWatch::step(const Facts& facts, base::Time now) {
   if (now < due_) return Step::kNone;
   if (now > due_ + kLate) {
     missed_ = 0;
-  } else if (probes_ > 1 && *facts.other_heard > last_probe_at_) {
+  } else if (probes_ > 1 && *facts.other_heard >= last_probe_at_) {
     ++missed_;
   }
   if (missed_ >= rounds_needed()) {

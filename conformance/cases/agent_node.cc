@@ -1,4 +1,4 @@
-// What the agent of the tested switch sends to a node, and takes from one.
+// Management datagrams between the agent of the tested switch and a node.
 // docs/protocol/subnet.md#rejected
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using fabric::SmpAttribute;
 using fabric::SmpMethod;
 
-constexpr std::uint64_t kDropped = 0xD0'0000'0003, kPassed = 0xD0'0000'0004;
+constexpr std::uint64_t kOfNode = 0xD0'0000'0003, kAllowed = 0xD0'0000'0004;
 constexpr std::uint8_t kByEast = kEastPort, kByWest = kWestPort, kToNode = kNodePort;
 constexpr std::uint8_t kOfEastToFar = 3;
 constexpr std::uint8_t kOnlyPort = 1;  // of a node, and that of east to the target
@@ -24,7 +24,7 @@ OwnedSmp bare(SmpMethod method, SmpAttribute attribute, fabric::ManagerId manage
               const std::vector<std::uint8_t>& ports) {
   OwnedSmp out = Subnet::request(method, attribute, manager);
   if (method == SmpMethod::kReply) out.smp.status = fabric::SmpStatus::kBad;
-  out.smp.transaction = kDropped;
+  out.smp.transaction = kOfNode;
   out.smp.hop = 1;
   out.smp.route.hops = static_cast<std::uint8_t>(ports.size());
   std::ranges::copy(ports, out.smp.route.ports.begin());
@@ -47,17 +47,17 @@ void send_by_the_node(Subnet& s) {
   const auto node = SmpAttribute::kNode;
   const std::vector<std::uint8_t> way{kOnlyPort, kByEast}, other{kOnlyPort, kByWest};
   OwnedSmp passed = bare(SmpMethod::kReply, node, manager, way);
-  passed.smp.transaction = kPassed;
+  passed.smp.transaction = kAllowed;
   for (const OwnedSmp& one :
        {bare(SmpMethod::kReply, node, manager, other), bare(SmpMethod::kTrap, node, manager, way),
         bare(SmpMethod::kReply, node, manager, {kOnlyPort, kByEast, kOfEastToFar}), passed}) {
     s.node().send_smp(head, one.bytes());
   }
-  if (!s.await("the REPLY by the way of the manager", [&] { return has_taken(s, kPassed); })) {
+  if (!s.await("the REPLY by the way of the manager", [&] { return has_taken(s, kAllowed); })) {
     return;
   }
   s.listen(10ms);
-  s.expect(!has_taken(s, kDropped), "nothing else that the node has sent");
+  s.expect(!has_taken(s, kOfNode), "nothing else that the node has sent");
 }
 
 // Each SMP at the node is checked, as in every case.
@@ -78,7 +78,7 @@ void send_to_the_node(Subnet& s) {
                            "a reply to the good request behind it");
   if (!reply) return;
   s.listen(10ms);
-  s.expect(!has_taken(s, kDropped), "no reply to what is dropped");
+  s.expect(!has_taken(s, kOfNode), "no reply to what is dropped");
 }
 
 }  // namespace

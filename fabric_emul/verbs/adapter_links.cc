@@ -1,4 +1,4 @@
-// How queue pairs that span links follow those of their node [S000-46] [S000-47].
+// Queue pairs that span links follow the links of their node [S000-46] [S000-47].
 // docs/protocol/path.md#several-ports
 #include "fabric_emul/verbs/adapter.h"
 

@@ -49,7 +49,7 @@ def measure_udp(args, length):
 def measure_tcp(args, length):
     limit = str(min(length, args.longest))
     output_of(args.host, "ip", "link", "set", "nic0", "gso_max_size", limit, timeout=5)
-    found = compare_tcp(args, 1, False)
+    found = compare_tcp(args, "tcp1", False)
     return {f"tcp_gbit {length}": found["tcp_to_lan_1"] / 1e3, f"tcp_cpu {length}": found["cpu_to_lan_1"]}
 
 

@@ -291,9 +291,11 @@ restart_under_pings() {
   equal "losses of the carrier" "$(in_ns "$ns_host" cat /sys/class/net/nic0/carrier_down_count)" "$losses"
 }
 
-# events_have ALIAS: gives lo that alias, which is one event behind all before it; has the monitor printed one of these?
+# events_have ALIAS: gives lo that alias and another MTU, which is an event behind all before it; has the monitor printed one of these?
 events_have() {
   ip -n "$ns_host" link set lo alias "$1"
+  ip -n "$ns_host" link set lo mtu 65535
+  ip -n "$ns_host" link set lo mtu 65536
   grep -q "alias $1" "$work/events.log"
 }
 
@@ -301,7 +303,7 @@ events_have() {
 restarted_service() {
   local index
   index=$(in_ns "$ns_host" cat /sys/class/net/nic0/ifindex)
-  start events "$ns_host" ip monitor link
+  start events "$ns_host" ip -d monitor link
   wait_until 10 events_have "before_$1" || fail "no events of interfaces"
   restart_service "$@"
   wait_up host

@@ -72,6 +72,7 @@ check_hostile() {
   done
   after=$(counter iou lan.rx.frames)
   [ "$after" -ge $((before + 150 * rounds)) ] || fail "the counters stand still"
+  wait_until 10 dropped_clients 1000  # a few have come where the machine is busy
   running clients || fail "the attack has ended: $(cat "$work/clients.log")"
   stop clients TERM 5
   within "metrics after the attack" 15000 metrics_of iou

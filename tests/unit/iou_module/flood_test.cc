@@ -165,18 +165,6 @@ TEST(FloodTest, what_is_refused_ends_no_session_and_builds_none) {
   EXPECT_EQ(host.got.size(), 1U);
 }
 
-// Nothing follows its CONNECT_REQ, and then another process comes from there.
-TEST(FloodTest, a_host_whose_connection_never_came_up_is_not_counted_as_detached) {
-  UnitHarness harness;
-  TestHost& host = harness.add_host();
-  ASSERT_TRUE(harness.run_until([&] { return host.link_up(); }));
-  ask_often(harness, host, good_capabilities().SerializeAsString(), 1);
-  ASSERT_TRUE(harness.run_until([&] { return harness.unit->hosts().size() == 1; }));
-  host.start();
-  ASSERT_TRUE(harness.run_until([&] { return harness.unit->hosts().empty(); }, 10s));
-  EXPECT_EQ(harness.count("iou.hosts.downs"), harness.count("iou.hosts.ups"));
-}
-
 TEST(FloodTest, a_full_unit_lets_an_attached_host_reconnect) {
   UnitHarness harness({.hosts_max = 1});
   TestHost& host = harness.add_host();

@@ -84,7 +84,7 @@ TEST(AckScheduleTest, a_cell_behind_a_gap_counts_in_the_interval) {
   EXPECT_TRUE(acks.is_due(kStart));
 }
 
-// responder_run.cc takes several cells at once and must leave the state of the general path.
+// A run takes several cells at once and must leave the state of the general path.
 TEST(AckScheduleTest, several_cells_have_the_effect_of_one_by_one) {
   for (std::uint32_t interval = 1; interval <= 5; ++interval) {
     for (std::uint32_t before = 0; before < interval; ++before) {

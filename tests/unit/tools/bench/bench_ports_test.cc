@@ -34,7 +34,7 @@ TEST(BenchPortsTest, S000_46_messages_go_by_all_ports) {
     CountingUnderlay other(listener.hub.add_endpoint());
     FabricEnd active(near, {.eui64 = kActive, .is_active = true, .spins = true});
     active.add_port(other, listener.endpoint.address());
-    const Run run = run_of(fabric::Service::kRc, op, 65536);
+    const bench::Run run = run_of(fabric::Service::kRc, op, 65536);
     const auto connected =
         active.connect(listener.endpoint.address(), run, std::chrono::seconds(10));
     ASSERT_TRUE(connected.has_value()) << connected.error().text();
