@@ -42,9 +42,10 @@ bool SilenceWatch::on_return(base::Time left_at, base::Time heard) {
 
 // The unit in use is heard, or it is another one.
 void SilenceWatch::note_reply(base::Time heard) {
-  if (probes_ > 0 && heard > first_probe_at_ && heard - first_probe_at_ >= reply_time_) {
-    reply_time_ = heard - first_probe_at_;
-    reply_time_until_ = heard + kCalmAfter;
+  if (probes_ > 0 && heard > first_probe_at_) {
+    reply_time_of_period_ = std::max(reply_time_of_period_, heard - first_probe_at_);
+    reply_time_ = std::max(reply_time_, reply_time_of_period_);
+    if (period_end_ == base::kNever) period_end_ = heard + kReplyPeriod;
   }
   heard_ = heard;
   restart();
@@ -55,10 +56,11 @@ void SilenceWatch::expire(base::Time now) {
     rounds_ = kMissedMin;
     calm_at_ = base::kNever;
   }
-  if (now >= reply_time_until_) {
-    reply_time_ = {};
-    reply_time_until_ = base::kNever;
-  }
+  if (now < period_end_) return;
+  const bool is_next = now - period_end_ < kReplyPeriod;
+  reply_time_ = is_next ? reply_time_of_period_ : base::Duration{};
+  period_end_ = reply_time_ > base::Duration{} ? period_end_ + kReplyPeriod : base::kNever;
+  reply_time_of_period_ = {};
 }
 
 unsigned SilenceWatch::rounds_needed() const {

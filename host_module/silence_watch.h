@@ -7,8 +7,9 @@
 // processor decides nothing. Missed rounds count from the beginning once more when the host comes
 // late for one: then the machine is busy, and a switch on it may be late as well. A path that is
 // slow to reply gets rounds for twice that time, and one that is heard soon after it was left had
-// paused: twice as many rounds are needed for kCalmAfter. Pure: facts and time come in.
-// Thread: its owner.
+// paused: twice as many rounds are needed for kCalmAfter, which is longer than the usual time of
+// --failback, so that such a path is not left once more whenever the host has come back to it.
+// Pure: facts and time come in. Thread: its owner.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,8 @@ class SilenceWatch {
   static constexpr base::Duration kRound = std::chrono::milliseconds(25);
   static constexpr base::Duration kLate = std::chrono::milliseconds(15);
   static constexpr base::Duration kPauseMax = std::chrono::milliseconds(400);
-  static constexpr base::Duration kCalmAfter = std::chrono::minutes(1);
+  static constexpr base::Duration kCalmAfter = std::chrono::minutes(10);
+  static constexpr base::Duration kReplyPeriod = std::chrono::minutes(1);
   // Missed rounds that show silence. Keep-alives are faster than kMissedMax.
   static constexpr unsigned kMissedMin = 3;
   static constexpr unsigned kMissedMax = 24;
@@ -64,8 +66,10 @@ class SilenceWatch {
   unsigned missed_ = 0;  // rounds
   unsigned rounds_ = kMissedMin;
   base::Time calm_at_ = base::kNever;  // then rounds_ is kMissedMin
-  base::Duration reply_time_{};        // the longest from a first probe to a sign of life
-  base::Time reply_time_until_ = base::kNever;
+  // The longest time from a first probe to a sign of life, in this period and the one before it.
+  base::Duration reply_time_{};
+  base::Duration reply_time_of_period_{};  // in this one
+  base::Time period_end_ = base::kNever;   // of kReplyPeriod; never: there was no such time
 };
 
 }  // namespace splitnic::host

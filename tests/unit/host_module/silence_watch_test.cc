@@ -38,6 +38,17 @@ struct SilenceWatchTest : ::testing::Test {
     return std::nullopt;
   }
   void hear() { heard = now; }
+  // The unit in use is heard this long after its first probe. Returns false if it is left before.
+  bool stays_until(base::Duration reply_time) {
+    const base::Time replied = watch.deadline() + reply_time;
+    while (watch.deadline() < replied) {
+      now = watch.deadline();
+      if (step() == Step::kSilent) return false;
+    }
+    now = replied;
+    hear();
+    return step() == Step::kNone;
+  }
 
   base::Time now{1000s};
   base::Time heard = now;
@@ -131,7 +142,7 @@ TEST_F(SilenceWatchTest, a_host_that_was_late_once_counts_from_there) {
   EXPECT_EQ(silence(), Silence(140ms + 50ms + 75ms));
 }
 
-TEST_F(SilenceWatchTest, S000_47_each_pause_doubles_the_time_until_a_minute_is_calm) {
+TEST_F(SilenceWatchTest, S000_47_each_pause_doubles_the_time_until_ten_minutes_are_calm) {
   for (const base::Duration wanted : {140ms, 215ms, 365ms, 665ms, 665ms}) {
     hear();
     ASSERT_EQ(silence(), Silence(wanted));
@@ -165,9 +176,35 @@ TEST_F(SilenceWatchTest, S000_47_a_unit_that_is_slow_to_reply_gets_twice_that_ti
   hear();
   other_replies = true;
   EXPECT_EQ(silence(), Silence(40ms + 25ms + 17 * 25ms));
-  now += SilenceWatch::kCalmAfter;
+  now += 2 * SilenceWatch::kReplyPeriod;
   hear();
   EXPECT_EQ(silence(), Silence(140ms)) << "a path may have become faster";
+}
+
+// Each reply takes less time than the first one, so none of them is the longest.
+TEST_F(SilenceWatchTest, S000_47_a_unit_that_stays_slow_is_not_left_after_a_minute) {
+  other_replies = false;
+  EXPECT_EQ(step(), Step::kNone);
+  ASSERT_TRUE(stays_until(200ms));
+  other_replies = true;
+  for (const base::Time end = now + 3 * SilenceWatch::kReplyPeriod; now < end;) {
+    now += 800ms;
+    hear();
+    ASSERT_EQ(step(), Step::kNone);
+    ASSERT_TRUE(stays_until(190ms));
+  }
+}
+
+// --failback is 60 s if it is not given. A path that pauses once more then is not left once more.
+TEST_F(SilenceWatchTest, S000_47_a_pause_is_remembered_when_the_host_is_back_on_the_path) {
+  ASSERT_EQ(silence(), Silence(140ms));
+  ASSERT_TRUE(watch.on_return(now, now + 100ms));
+  now += 100ms + 60s;
+  hear();
+  ASSERT_EQ(step(), Step::kNone);  // over the other path
+  watch.restart();
+  hear();
+  EXPECT_EQ(silence(), Silence(215ms));
 }
 
 TEST_F(SilenceWatchTest, another_unit_in_use_is_watched_from_the_beginning) {
