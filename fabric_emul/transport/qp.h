@@ -100,8 +100,9 @@ class Qp {
   // A link is down: what is in flight by it is sent by the others. Returns true if another one
   // stands for this queue pair from now on.
   bool lose_link(const Link& link);
-  // The link is another peer's from now on. Returns false, and changes nothing, where this queue
-  // pair has no other that is up.
+  // The link is another peer's from now on. Returns true if this queue pair had it and continues
+  // without it. Returns false where it is the link that stands for it and no other is up: then it
+  // spans links no more.
   bool leave_link(const Link& link);
   void set_receive_credits(std::uint16_t credits) { peer_credits_ = credits; }
   // The first numbers that its next connection sends, unless modify() gives others. REQUIRES RESET.

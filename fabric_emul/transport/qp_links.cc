@@ -29,10 +29,15 @@ bool Qp::lose_link(const Link& link) {
 }
 
 bool Qp::leave_link(const Link& link) {
-  if (!context_.paths.spans() || !context_.paths.has(link)) return false;
-  if (context_.paths.other_up(link) == nullptr) return false;
+  PathSet& paths = context_.paths;
+  if (!paths.spans() || !paths.has(link)) return false;
+  if (context_.link == &link && paths.other_up(link) == nullptr) {
+    paths.begin(*context_.link);  // the others are of the peer that this link has no more
+    return false;
+  }
+  requester_.lose_paths(paths.paths_of(link));
   static_cast<void>(lose_link(link));
-  context_.paths.remove(link);
+  paths.remove(link);
   return true;
 }
 

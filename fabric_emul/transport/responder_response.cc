@@ -130,15 +130,19 @@ unsigned Responder::send_responses(base::Time now, unsigned cells_max) {
   return sent;
 }
 
-// A response that did not arrive is sent by another path, and by none that carries nothing.
+// A response that did not arrive is sent by another path, and by none that carries nothing. If all
+// are avoided, of several links one that is up is tried.
 unsigned Responder::path_of_response(const Response& response, base::Time now) const {
-  const unsigned paths = context_.paths.count();
+  const PathSet& set = context_.paths;
+  const unsigned paths = set.count();
   const unsigned first = (response.psn.value + response.requests) % paths;
+  unsigned avoided = first;
   for (unsigned i = 0; i < paths; ++i) {
     const unsigned path = (first + i) % paths;
-    if (!context_.paths.is_avoided(path, now)) return path;
+    if (!set.is_avoided(path, now)) return path;
+    if (set.spans() && !set.is_ready(avoided) && set.is_ready(path)) avoided = path;
   }
-  return first;
+  return avoided;
 }
 
 // Sends the next cell of a response. Returns false when the link has no room now, or when the range

@@ -345,6 +345,7 @@ void Adapter::on_refused(Link& link, InitReason reason) {
 // span links continue by another one.
 void Adapter::on_link_down(Link& link, std::string_view why) {
   qps_.for_each([&](Qp& qp) { lose_link(qp, link); });
+  move_closing(link);
   connections_.on_link_down(link, why);
 }
 

@@ -167,6 +167,7 @@ class Adapter final : private LinkObserver, private RdQueuePairs {
   void use_link(Qp& qp, Link& link);
   void lose_link(Qp& qp, const Link& link);
   bool leave_link(Qp& qp, const Link& link);
+  void move_closing(const Link& from);
   Link* link_by_lid(Lid lid);
   std::optional<Qpn> pick_qpn(base::Time now);
 

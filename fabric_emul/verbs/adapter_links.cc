@@ -1,5 +1,6 @@
 // Queue pairs that span links follow the links of their node [S000-46] [S000-47].
 // docs/protocol/path.md#several-ports
+#include "fabric_emul/transport/path_set.h"
 #include "fabric_emul/verbs/adapter.h"
 
 namespace splitnic::fabric {
@@ -26,6 +27,17 @@ bool Adapter::leave_link(Qp& qp, const Link& link) {
   if (!qp.leave_link(link)) return false;
   connections_.move(link, *qp.link());
   return true;
+}
+
+// No queue pair moves a connection that has none left, and its DISC takes another link too.
+void Adapter::move_closing(const Link& from) {
+  Link* to = nullptr;
+  for (const auto& port : ports_) {
+    port->for_each_link([&](Link& link) {
+      if (link.up() && lead_to_one_node(from, link)) to = &link;
+    });
+  }
+  if (to != nullptr) connections_.move_closing(from, *to);
 }
 
 }  // namespace splitnic::fabric

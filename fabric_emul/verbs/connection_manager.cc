@@ -111,8 +111,20 @@ void ConnectionManager::move(const Link& from, Link& to) {
   for (auto& [key, c] : connections_) {
     if (c.link != &from || !c.spans_links || c.state == State::kRequested) continue;
     c.link = &to;
-    if (c.state == State::kClosing) c.last = bytes(make(MgmtKind::kDisc, key.id, to));
+    if (c.state == State::kClosing) close_by(key.id, c, to);
   }
+}
+
+void ConnectionManager::move_closing(const Link& from, Link& to) {
+  for (auto& [key, c] : connections_) {
+    if (c.link == &from && c.spans_links && c.state == State::kClosing) close_by(key.id, c, to);
+  }
+}
+
+void ConnectionManager::close_by(ConnectionId id, Connection& c, Link& link) const {
+  c.link = &link;
+  c.last = bytes(make(MgmtKind::kDisc, id, link));
+  c.tries = 0;
 }
 
 // Over the loopback the active side disconnects, and its DISC ends the other.
@@ -252,6 +264,7 @@ void ConnectionManager::remove(Table::iterator at, base::Time now) {
 
 void ConnectionManager::on_link_up(Link& link, base::Time now) {
   for (auto& [key, c] : connections_) {
+    if (c.state == State::kClosing && is_by(c, link) && !c.link->up()) close_by(key.id, c, link);
     if (c.link != &link || (c.repeat_at == base::kNever && c.state != State::kClosing)) continue;
     c.repeat_at = now;
     c.tries = 0;

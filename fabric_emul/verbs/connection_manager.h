@@ -91,6 +91,8 @@ class ConnectionManager {
   // Connections whose queue pairs span links belong to `to`, which leads to the same node, in place
   // of `from`.
   void move(const Link& from, Link& to);
+  // The same for those that this side has disconnected: their queue pairs may be gone.
+  void move_closing(const Link& from, Link& to);
 
   void on_cell(Link& link, const CellView& cell, base::Time now);
   void on_link_up(Link& link, base::Time now);
@@ -158,6 +160,8 @@ class ConnectionManager {
   }
   // Whether messages of the connection come by this link.
   static bool is_by(const Connection& c, const Link& link);
+  // DISC is sent by this link from now on.
+  void close_by(ConnectionId id, Connection& c, Link& link) const;
   static bool send(Link& link, PartitionKey partition, base::Bytes payload);
   static bool send(Link& link, PartitionKey partition, const Mgmt& m);
   static std::vector<std::byte> bytes(const Mgmt& m);

@@ -115,6 +115,44 @@ TEST(PortsTest, S000_18_requests_and_their_acks_take_links_of_different_ports) {
   EXPECT_LT(*time, 700ms) << "both links are up that long";
 }
 
+// Port 1 was the last to go, so its link stands for the queue pair when the other process comes by
+// port 0.
+TEST(PortsTest, X_46_another_process_behind_links_that_were_down_is_not_the_peer) {
+  PortPair pair;
+  PortNode& a = pair.a();
+  ASSERT_TRUE(pair.transfer(pair.b(), 100'000));
+  for (const unsigned port : {0U, 1U}) {
+    pair.set_cut(port, true);
+    ASSERT_TRUE(pair.run_until([&] { return a.downs == port + 1; }, 3s));
+  }
+  ASSERT_EQ(a.qp(a.own).link(), &pair.link(0, 1));
+  pair.restart_b();
+  pair.set_cut(0, false);
+  ASSERT_TRUE(pair.run_until([&] { return pair.link(0, 0).up(); }, 10s));
+  EXPECT_EQ(a.qp(a.own).link(), &pair.link(0, 1));
+  EXPECT_FALSE(a.qp(a.own).paths().has(pair.link(0, 0)));
+  pair.set_cut(1, false);
+  EXPECT_TRUE(pair.run_until([&] { return a.disconnects == 1; }, 10s));
+  EXPECT_EQ(a.qp(a.own).state(), QpState::kErr);
+  EXPECT_FALSE(a.qp(a.own).paths().spans()) << "it follows no link of another process";
+}
+
+// The responder has heard of losses there, and has no other.
+TEST(PortsTest, S000_47_responses_take_the_only_port_that_is_up) {
+  PortPair pair;
+  ASSERT_TRUE(pair.transfer(pair.b(), 100'000, WrOp::kRdmaRead));
+  pair.set_cut(0, true);
+  ASSERT_TRUE(pair.run_until([&] { return pair.a().downs == 1 && pair.b().downs == 1; }, 3s));
+  const std::uint64_t before = pair.b().count(TransportCounter::kReadRetransmit);
+  for (unsigned i = 0; i < 4; ++i) {
+    pair.link(0, 1).path_health().on_silent(PathMask{1}, pair.now());
+    const auto time = pair.transfer(pair.b(), 100, WrOp::kRdmaRead, 5 + i);
+    ASSERT_TRUE(time.has_value()) << i;
+    EXPECT_LT(*time, 20ms) << i;
+  }
+  EXPECT_EQ(pair.b().count(TransportCounter::kReadRetransmit), before);
+}
+
 // Each port, with each end as the sender; the link of port 0 is that by which they connected.
 struct Death {
   unsigned port;
@@ -210,6 +248,16 @@ TEST_P(DeadPortTest, X_46_another_process_at_all_ports_ends_the_queue_pair) {
   pair.restart_b();
   EXPECT_TRUE(pair.run_until([&] { return pair.a().disconnects == 1; }, 5s));
   EXPECT_EQ(pair.a().qp(pair.a().own).state(), QpState::kErr);
+}
+
+TEST_P(DeadPortTest, S000_47_P_PATH_20_disc_of_a_queue_pair_that_is_gone_takes_the_other_port) {
+  PortNode& other_end = GetParam().is_passive_sender ? pair.b() : pair.a();
+  ASSERT_TRUE(pair.transfer(sender(), 100'000));
+  die();
+  sender().adapter.connections().disconnect(sender().connection, pair.now());
+  sender().adapter.destroy_qp(sender().own, pair.now());
+  EXPECT_TRUE(pair.run_until([&] { return other_end.disconnects == 1; }, 3s));
+  EXPECT_TRUE(pair.run_until([&] { return sender().adapter.connections().size() == 0; }, 3s));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeadPortTest,
