@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "fabric_emul/link/port.h"
 #include "fabric_emul/wire/flit.h"
+#include "tests/fuzz/port_init_carrier.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/input.h"
 
@@ -21,68 +22,14 @@ namespace splitnic::fuzz {
 namespace {
 
 using namespace fabric;
+using namespace port_init_carrier;
 using support::Input;
 
 constexpr int kPortInitStepsMax = 128;
 constexpr std::size_t kAddresses = 5;
 constexpr std::size_t kLinksMax = 3;
-constexpr std::size_t kDatagramBytes = 1472;
 constexpr std::uint64_t kOwnInstance = 77;
 constexpr Eui64 kOwn(9);
-
-PeerAddress address_of(std::size_t number) {
-  PeerAddress address;
-  address.bytes[0] = static_cast<std::byte>(number + 1);
-  return address;
-}
-std::size_t number_of(const PeerAddress& address) {
-  return std::to_integer<std::size_t>(address.bytes[0]) - 1;
-}
-// With keys, the host at an address has one identity.
-std::uint64_t eui64_at(std::size_t number) { return 1 + number % 3; }
-
-// Passes what is put in, and keeps what is sent.
-class Carrier final : public Underlay {
- public:
-  struct Datagram {
-    std::size_t peer = 0;
-    std::vector<std::byte> bytes;
-    std::size_t stride = 0;  // of what comes in, a batch of one or more
-  };
-  explicit Carrier(bool is_keyed) : is_keyed_(is_keyed) {}
-  bool is_keyed() const { return is_keyed_; }
-
-  SendStatus send(const PeerAddress& to, base::Bytes bytes, std::size_t stride) override {
-    if (is_blocked) return SendStatus::kBlocked;
-    for (; !bytes.empty(); bytes = bytes.subspan(std::min(stride, bytes.size()))) {
-      const base::Bytes one = bytes.first(std::min(stride, bytes.size()));
-      sent.push_back({number_of(to), {one.begin(), one.end()}, one.size()});
-    }
-    return SendStatus::kSent;
-  }
-  std::optional<Received> receive() override {
-    if (!waiting) return std::nullopt;
-    current_ = *std::exchange(waiting, std::nullopt);
-    return Received{current_.bytes, std::max<std::size_t>(current_.stride, 1),
-                    address_of(current_.peer)};
-  }
-  const Datagram& current() const { return current_; }
-  std::size_t datagram_bytes_max(const PeerAddress&) const override { return kDatagramBytes; }
-  std::size_t receive_buffer_bytes() const override { return 1 << 20; }
-  std::string name_of(const PeerAddress&) const override { return "peer"; }
-  std::optional<std::uint64_t> eui64_of(const PeerAddress& peer) const override {
-    if (!is_keyed_) return std::nullopt;
-    return eui64_at(number_of(peer));
-  }
-
-  bool is_blocked = false;
-  std::optional<Datagram> waiting;
-  std::vector<Datagram> sent;
-
- private:
-  const bool is_keyed_;
-  Datagram current_;
-};
 
 class PortRun final : private LinkObserver {
  public:
@@ -163,6 +110,7 @@ class PortRun final : private LinkObserver {
     for (const auto& one : all) batch.stride = std::max(batch.stride, one.size());
     for (auto& one : all) {
       one.resize(batch.stride);
+      if (guesses(one)) std::ranges::fill(one, std::byte{0});
       note(one);
       batch.bytes.insert(batch.bytes.end(), one.begin(), one.end());
     }
@@ -240,22 +188,35 @@ class PortRun final : private LinkObserver {
     return flit;
   }
 
+  // An ANSWER may echo a wrong number, but not a right one that was never sent: a fuzzer that sees
+  // both sides of the comparison finds the 64 bits of a token that nobody else does.
+  bool guesses(base::Bytes datagram) const {
+    const auto init = init_of(datagram);
+    return init && init->step == InitStep::kAnswer && init->echo >> 32 != 0 &&
+           std::ranges::none_of(nonces_, [&](const std::vector<std::uint64_t>& numbers) {
+             return std::ranges::find(numbers, init->echo) != numbers.end();
+           });
+  }
   // An ANSWER proves the address of its identity if it echoes the token for both.
   void note(base::Bytes datagram) {
-    FlitView flit;
-    Init init;
-    if (parse_flit(datagram, flit) != FlitError::kNone || flit.header.type != FlitType::kInit ||
-        parse_init(flit.payload, init) != InitError::kNone) {
-      return;
-    }
-    const Proof proof{*from_, init.eui64.value, init.instance};
-    if (init.step == InitStep::kHello) hellos_.insert({init.nonce, proof});
-    if (init.step == InitStep::kAnswer && tokens_.contains({proof, init.echo})) {
+    const auto init = init_of(datagram);
+    if (!init) return;
+    const Proof proof{*from_, init->eui64.value, init->instance};
+    if (init->step == InitStep::kHello) hellos_.insert({init->nonce, proof});
+    if (init->step == InitStep::kAnswer && tokens_.contains({proof, init->echo})) {
       proven_.insert(proof);
     }
     const std::vector<std::uint64_t>& numbers = nonces_[*from_];
-    is_ready_ |= init.step == InitStep::kReady && *from_ == 0 &&
-                 std::ranges::find(numbers, init.echo) != numbers.end();
+    is_ready_ |= init->step == InitStep::kReady && *from_ == 0 &&
+                 std::ranges::find(numbers, init->echo) != numbers.end();
+  }
+  static std::optional<Init> init_of(base::Bytes datagram) {
+    FlitView flit;
+    Init init;
+    const bool is_init = parse_flit(datagram, flit) == FlitError::kNone &&
+                         flit.header.type == FlitType::kInit &&
+                         parse_init(flit.payload, init) == InitError::kNone;
+    return is_init ? std::optional(init) : std::nullopt;
   }
 
   void run() {
